@@ -1,0 +1,1 @@
+"""Luna: the worker side. Imports nothing of sol."""
