@@ -1,0 +1,149 @@
+"""Success criteria as data: what must hold before a SUCCESS is accepted. Nothing here is executed.
+
+Written in YAML as a one-key mapping (`{command: pytest -q}`), as `ai("question")`, or as plain words.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints, Tag, field_validator
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class _Criterion(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: ClassVar[str]
+
+
+class CommandCriterion(_Criterion):
+    """A command must end with this exit code. Never run by a shell.
+
+    Attributes:
+        command: Argument list, or one string that is split by shell-like rules.
+        exit_code: 0 to 255.
+        timeout_s: Seconds after which it counts as not passed.
+    """
+
+    kind: ClassVar[str] = "command"
+    command: tuple[Text, ...] | Text
+    exit_code: int = Field(default=0, ge=0, le=255)
+    timeout_s: float = Field(default=120.0, gt=0)
+
+
+class FileCriterion(_Criterion):
+    """A file inside the workspace must exist and be non-empty; `new`: changed since the attempt started."""
+
+    kind: ClassVar[str] = "file"
+    file: Text
+    new: bool = True
+
+
+class SchemaCriterion(_Criterion):
+    """The result must satisfy a JSON Schema (draft 2020-12)."""
+
+    kind: ClassVar[str] = "json_schema"
+    json_schema: dict[str, JsonValue]
+
+
+class SourceCriterion(_Criterion):
+    """Every value of the result must occur literally in its source.
+
+    With a list as input the result must be a list of the same length, and the values of element i are looked for in
+    source i; with a text (or a file) they are looked for in the whole.
+
+    Attributes:
+        values_in: Name of the input that is the source.
+    """
+
+    kind: ClassVar[str] = "values_in"
+    values_in: Text
+
+
+class PythonCriterion(_Criterion):
+    """A callable by import path, `module:function`, from the task's own code.
+
+    It is called with `(result, inputs)` and returns True, False, or a string that says what is wrong.
+    """
+
+    kind: ClassVar[str] = "python"
+    python: Text
+
+    @field_validator("python")
+    @classmethod
+    def _import_path(cls, value: str) -> str:
+        module, _, name = value.partition(":")
+        if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+            raise ValueError(f"write module:function, not {value!r}")
+        return value
+
+
+class AiCriterion(_Criterion):
+    """A question that Sol's model answers from the result; needs a Sol model."""
+
+    kind: ClassVar[str] = "ai"
+    ai: Text
+
+
+class TextCriterion(_Criterion):
+    """Plain words. Judged by Sol's model when there is one, otherwise the node is marked unchecked."""
+
+    kind: ClassVar[str] = "text"
+    text: Text
+
+
+_KINDS: tuple[type[_Criterion], ...] = (
+    CommandCriterion,
+    FileCriterion,
+    SchemaCriterion,
+    SourceCriterion,
+    PythonCriterion,
+    AiCriterion,
+    TextCriterion,
+)
+_NAMES = tuple(cls.kind for cls in _KINDS)
+
+
+def _tag(value: Any) -> str | None:  # noqa: ANN401 - pydantic hands over whatever was written
+    if isinstance(value, _Criterion):
+        return value.kind
+    return next((kind for kind in _NAMES if isinstance(value, Mapping) and kind in value), None)
+
+
+Criterion: TypeAlias = Annotated[
+    Annotated[CommandCriterion, Tag("command")]
+    | Annotated[FileCriterion, Tag("file")]
+    | Annotated[SchemaCriterion, Tag("json_schema")]
+    | Annotated[SourceCriterion, Tag("values_in")]
+    | Annotated[PythonCriterion, Tag("python")]
+    | Annotated[AiCriterion, Tag("ai")]
+    | Annotated[TextCriterion, Tag("text")],
+    Discriminator(
+        _tag,
+        custom_error_type="criterion",
+        custom_error_message=(
+            "a criterion is one of {command: …}, {file: …}, {json_schema: …}, {values_in: INPUT}, "
+            '{python: module:function}, ai("…") or plain words'
+        ),
+    ),
+]
+
+
+def parse_criterion(value: object) -> object:
+    """Turn the short forms (`ai("…")`, plain words) into a mapping; everything else is handed on as it is.
+
+    Raises:
+        ValueError: If `ai(` is opened and not well formed.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if not text.startswith("ai("):
+        return {"text": text}
+    inner = text[3:-1].strip() if text.endswith(")") else ""
+    if len(inner) < 3 or inner[0] != '"' or inner[-1] != '"':  # noqa: PLR2004 - two quotes and something between
+        raise ValueError(f'write ai("question"), not {value!r}')
+    body = inner[1:-1]
+    if '"' in body.replace("\\\\", "").replace('\\"', ""):
+        raise ValueError(f'a double quote inside ai("…") is written \\", in {value!r}')
+    return {"ai": body.replace('\\"', '"').replace("\\\\", "\\")}

@@ -1,0 +1,364 @@
+"""The shared vocabulary of Sol and Luna: assignments, progress, reports, and what a worker is.
+
+Everything here is plain data (pydantic only) and crosses process borders as JSON. Nothing here runs anything.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, field_validator
+
+from luna.criteria import Criterion, FileCriterion, SchemaCriterion, parse_criterion
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+NONE = "none"
+
+
+class Data(BaseModel):
+    """Base of the vocabulary: immutable, unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StuckKind(StrEnum):
+    """Why a Luna cannot go on although the task may be solvable in parts. Source: S35–S48, S06, S07, S59."""
+
+    INFORMATION_MISSING = "information_missing"
+    ACCESS_MISSING = "access_missing"
+    DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
+    PREMISE_WRONG = "premise_wrong"
+    NOT_SOLVABLE_ALONE = "not_solvable_alone"
+    SAME_HYPOTHESIS = "same_hypothesis"
+    SAME_ERROR = "same_error"
+    NO_NEW_EVIDENCE = "no_new_evidence"
+    ENTANGLED_UNKNOWNS = "entangled_unknowns"
+    SCOPE_TOO_LARGE = "scope_too_large"
+    NO_PROGRESS = "no_progress"
+    FIX_BREAKS_ELSEWHERE = "fix_breaks_elsewhere"
+    SEVERAL_CAUSES = "several_causes"
+    DRIFT = "drift"
+    REPETITION = "repetition"
+    TEXT_LOOP = "text_loop"
+    CONTEXT_THRASH = "context_thrash"
+    SCOPE = "scope"
+    STEP_LIMIT = "step_limit"
+    TIMEOUT = "timeout"
+    NEEDS_HUMAN = "needs_human"
+    VERIFICATION = "verification"
+    UNVERIFIED_SUCCESS = "unverified_success"
+    UNSPECIFIED = "unspecified"
+    OTHER = "other"
+
+
+class FailedKind(StrEnum):
+    """Why a task ended FAILED: its premise does not hold, or the worker itself broke. Source: S52, S55, S56."""
+
+    PREMISE = "premise"
+    NO_STATUS = "no_status"
+    TRUNCATED = "truncated"
+    KILLED = "killed"
+    EXIT = "exit"
+    FORMAT = "format"
+    EXCEPTION = "exception"
+    REFUSED = "refused"
+    NOT_STARTED = "not_started"
+    OUTPUT_LIMIT = "output_limit"
+    CONTEXT_TOO_LARGE = "context_too_large"
+
+
+class Stage(StrEnum):
+    """The progress ladder, lowest first. Only a rise, or new evidence, is progress. Source: S49."""
+
+    UNKNOWN = "unknown"
+    HYPOTHESIS = "hypothesis"
+    EVIDENCE = "evidence"
+    ROOT_CAUSE = "root_cause"
+    SOLUTION = "solution"
+    VERIFIED = "verified"
+
+    @property
+    def rank(self) -> int:
+        """Position on the ladder, 0 for `unknown`."""
+        return list(Stage).index(self)
+
+
+class ExpectedOutput(Data):
+    """What the worker must hand back.
+
+    Attributes:
+        description: In words.
+        json_schema: JSON Schema that the result must satisfy; None: no demand on its shape.
+        files: Paths inside the workspace that must exist, be non-empty and newer than the attempt's start.
+    """
+
+    description: Text
+    json_schema: dict[str, JsonValue] | None = None
+    files: tuple[Text, ...] = ()
+
+
+class Assignment(Data):
+    """One task for one Luna, with the seven fields; none may be missing.
+
+    `"none"` is accepted for `context`, `inputs` and `constraints` only.
+
+    Source: S26–S32.
+    """
+
+    goal: Text
+    context: Text
+    inputs: dict[str, JsonValue]
+    constraints: tuple[Text, ...]
+    expected_output: ExpectedOutput
+    success_criteria: tuple[Criterion, ...] = Field(min_length=1)
+    stop_conditions: tuple[Text, ...] = Field(min_length=1)
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _inputs_none(cls, value: object) -> object:
+        return {} if value == NONE else value
+
+    @field_validator("constraints", mode="before")
+    @classmethod
+    def _constraints_none(cls, value: object) -> object:
+        if value == NONE:
+            return ()
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("stop_conditions", mode="before")
+    @classmethod
+    def _one_stop_condition(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("expected_output", mode="before")
+    @classmethod
+    def _described_output(cls, value: object) -> object:
+        return {"description": value} if isinstance(value, str) else value
+
+    @field_validator("success_criteria", mode="before")
+    @classmethod
+    def _criteria(cls, value: object) -> object:
+        items = [value] if isinstance(value, str | Mapping) else value
+        return tuple(parse_criterion(item) for item in items) if isinstance(items, list | tuple) else items
+
+    @field_validator("stop_conditions")
+    @classmethod
+    def _explicit_stop(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(item.lower() == NONE for item in value):
+            raise ValueError("say when to give up; 'none' is accepted for context, inputs and constraints only")
+        return value
+
+    @property
+    def checks(self) -> tuple[Criterion, ...]:
+        """All criteria, with those that the expected output implies (its schema, its files) first."""
+        out = self.expected_output
+        implied: list[Criterion] = [FileCriterion(file=path) for path in out.files]
+        if out.json_schema is not None:
+            implied.append(SchemaCriterion(json_schema=out.json_schema))
+        return (*implied, *(c for c in self.success_criteria if c not in implied))
+
+
+class Usage(Data):
+    """What something cost.
+
+    Attributes:
+        calls: Model calls or worker attempts.
+        tokens: Input and output tokens together.
+        cost: In US dollars.
+        reported: False when the worker did not say; the budget then charges the declared maximum.
+    """
+
+    calls: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+    cost: float = Field(default=0.0, ge=0)
+    reported: bool = True
+
+    def plus(self, other: "Usage") -> "Usage":
+        """The sum of both; reported only when both are."""
+        return Usage(
+            calls=self.calls + other.calls,
+            tokens=self.tokens + other.tokens,
+            cost=self.cost + other.cost,
+            reported=self.reported and other.reported,
+        )
+
+
+# --- reports ---------------------------------------------------------------------------------------------------------
+
+
+class Success(Data):
+    """The worker holds the task to be done. Not accepted before its criteria were checked. Source: S55, S59."""
+
+    status: Literal["SUCCESS"] = "SUCCESS"
+    summary: str
+    result: JsonValue = None
+    evidence: tuple[str, ...] = ()
+    remaining_risks: tuple[str, ...] = ()
+    suggestions: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Stuck(Data):
+    """The worker cannot go on; the task may be solvable when split.
+
+    Attributes:
+        blocker: The concrete obstacle; an empty one is asked for once more (S07).
+        question: Something only a human can answer; None when there is nothing to ask.
+        suggestions: Anything else the worker proposed (new tasks, other criteria); kept, never acted on (S05).
+
+    Source: S55.
+    """
+
+    status: Literal["STUCK"] = "STUCK"
+    kind: StuckKind = StuckKind.OTHER
+    summary: str = ""
+    blocker: str
+    known: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    attempted: tuple[str, ...] = ()
+    suggested_split: tuple[str, ...] = ()
+    question: str | None = None
+    evidence: tuple[str, ...] = ()
+    suggestions: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Failed(Data):
+    """The task cannot be done: the premise does not hold, or the worker broke (see `kind`). Source: S52, S55, S56."""
+
+    status: Literal["FAILED"] = "FAILED"
+    kind: FailedKind = FailedKind.PREMISE
+    reason: Text
+    evidence: tuple[str, ...] = ()
+    suggestions: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+Report: TypeAlias = Annotated[Success | Stuck | Failed, Field(discriminator="status")]
+REPORT: TypeAdapter[Success | Stuck | Failed] = TypeAdapter(Report)
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
+
+
+class Action(Data):
+    """One completed action and what came of it. `paths` are those it touched, relative to the workspace."""
+
+    type: Literal["action"] = "action"
+    name: Text
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    observation: str = ""
+    error: bool = False
+    paths: tuple[str, ...] = ()
+
+
+class Progress(Data):
+    """Where on the ladder the worker stands, with the evidence for it. Source: S49."""
+
+    type: Literal["progress"] = "progress"
+    stage: Stage
+    evidence: str = ""
+
+
+class Partial(Data):
+    """A finished part of the result, kept whatever happens to the rest; handed back when the attempt goes on."""
+
+    type: Literal["partial"] = "partial"
+    key: Text
+    value: JsonValue
+
+
+class Spent(Data):
+    """What has been used since the last such event."""
+
+    type: Literal["spent"] = "spent"
+    usage: Usage
+
+
+class Waiting(Data):
+    """A declared wait: polling for `what` is no loop until `deadline_s` has passed. Source: S50."""
+
+    type: Literal["waiting"] = "waiting"
+    what: Text
+    deadline_s: float = Field(gt=0)
+    interval_s: float = Field(default=0.0, ge=0)
+
+
+class Said(Data):
+    """Text the worker produced on the way (a model's turn)."""
+
+    type: Literal["said"] = "said"
+    text: str
+
+
+class Note(Data):
+    """Anything that shows the worker is alive and is no step of the work: started, running, heartbeat, log."""
+
+    type: Literal["note"] = "note"
+    text: str = ""
+
+
+ProgressEvent: TypeAlias = Annotated[
+    Action | Progress | Partial | Spent | Waiting | Said | Note, Field(discriminator="type")
+]
+PROGRESS: TypeAdapter[Action | Progress | Partial | Spent | Waiting | Said | Note] = TypeAdapter(ProgressEvent)
+
+
+# --- workers ---------------------------------------------------------------------------------------------------------
+
+
+class WorkerSpec(Data):
+    """Which Luna does a task: its kind and that kind's own settings.
+
+    Attributes:
+        kind: A registered kind: `function`, `command`, `model`, `agent`, …
+        options: Settings of the kind, checked by it when the worker is made.
+        on_error: Result to hand up, marked degraded, when the worker itself breaks; None: no such fallback.
+    """
+
+    kind: Text
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    on_error: JsonValue = None
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Read `{kind: …, option: …}` (options beside the kind, as task files write it) or just a kind's name."""
+        if isinstance(value, str):
+            return cls(kind=value)
+        if isinstance(value, Mapping) and "options" not in value:
+            rest = {k: v for k, v in value.items() if k not in {"kind", "on_error"}}
+            return cls.model_validate({"kind": value.get("kind"), "options": rest, "on_error": value.get("on_error")})
+        return cls.model_validate(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One handing-over of an attempt to a worker.
+
+    Attributes:
+        key: `run/node/kind/attempt`, the same for a redelivery of the same attempt.
+        workspace: Directory the worker may work in.
+        partial: Parts stored by earlier deliveries or interrupted attempts, by key.
+        fence: Random token of this run, for fencing untrusted text in prompts.
+        model: Name of the Luna model of this run; None when none is set.
+    """
+
+    key: str
+    workspace: Path
+    partial: Mapping[str, Any] = field(default_factory=dict)
+    fence: str = ""
+    model: str | None = None
+
+
+@runtime_checkable
+class Worker(Protocol):
+    """Whatever can do one task: yields progress events and, last, exactly one report.
+
+    A worker may raise `luna.errors.Interruption` for a rate limit, an outage or a transport time-out (S51); any other
+    exception, and an end without report, becomes a FAILED report. Cancellation must end all it started.
+
+    Source: S04, S55.
+    """
+
+    def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
+        """Work on the assignment."""
+        ...
