@@ -1,0 +1,56 @@
+"""Settings of the monitors. Refuses any setting with which a detector could never fire (LOOP-04)."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from luna.protocol import Data
+
+
+class MonitorSettings(Data):
+    """When a worker counts as stuck. A limit of None turns that detector off.
+
+    Attributes:
+        patience: Actions, or progress events that say nothing new, without a rise on the ladder or new evidence.
+        window: Actions (and, apart from them, said texts) looked back on; cycles of up to `window // 2` are found.
+        repeat_limit: The same action with the same result, so many times in a row; for cycles, so many repeated actions
+            and at least one repeated round.
+        error_limit: The same error, so many times with no new result in between.
+        text_limit: The same text said, so many times with nothing new in between.
+        text_run: Characters of uninterrupted repetition inside one text; a unit of up to an eighth of it is found.
+        break_limit: Checks that passed before and failed again after the fix of another one.
+        drift_limit: Actions in a row that share no word with the task or with what was found on it.
+        max_steps: Actions of one attempt.
+        max_tokens: Tokens of one attempt.
+
+    Source: S49, S50.
+    """
+
+    patience: int | None = Field(default=5, ge=1)
+    window: int = Field(default=20, ge=4, le=1000)
+    repeat_limit: int | None = Field(default=4, ge=2)
+    error_limit: int | None = Field(default=4, ge=2)
+    text_limit: int | None = Field(default=5, ge=2)
+    text_run: int | None = Field(default=2000, ge=64)
+    break_limit: int | None = Field(default=2, ge=1)
+    drift_limit: int | None = Field(default=10, ge=2)
+    max_steps: int | None = Field(default=200, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _every_detector_can_fire(self) -> Self:
+        for name in ("repeat_limit", "error_limit", "text_limit"):
+            limit = getattr(self, name)
+            if limit is not None and limit > self.window:
+                raise ValueError(
+                    f"{name} {limit} can never be reached inside a window of {self.window}; "
+                    f"lower it, raise window to at least {limit}, or turn the detector off with null"
+                )
+        for name in ("patience", "repeat_limit", "error_limit", "drift_limit"):
+            limit = getattr(self, name)
+            if limit is not None and self.max_steps is not None and limit > self.max_steps:
+                raise ValueError(
+                    f"{name} {limit} can never be reached: max_steps {self.max_steps} ends the attempt before; "
+                    f"lower it, raise max_steps to at least {limit}, or turn the detector off with null"
+                )
+        return self

@@ -1,0 +1,64 @@
+"""Loops in what the worker says: the same text turn after turn, and repetition that runs away inside one text."""
+
+from luna.monitor.base import Alarm, Monitor, fingerprint, shorten
+from luna.monitor.repetition import Cycles
+from luna.protocol import Said, StuckKind
+
+_PERIODS = 4  # a block counts as repetition when its unit fits in at least so many times
+
+
+def repeated_unit(text: str, run: int) -> str | None:
+    """The unit that a stretch of at least `run` characters consists of, or None when there is no such stretch.
+
+    Finds every unit of up to `run // 8` characters, in O(length). A unit is cut anywhere in its round, not necessarily
+    where a person would begin it.
+
+    Args:
+        text: Any text.
+        run: At least 8.
+    """
+    block = run // 2
+    for start in range(0, len(text) - block + 1, block):
+        piece = text[start : start + block]
+        probe = piece[-(block // _PERIODS) :]
+        earlier = piece.rfind(probe, 0, block - 1)
+        period = block - len(probe) - earlier
+        if earlier >= 0 and period <= block // _PERIODS and piece[period:] == piece[:-period]:
+            return piece[:period]
+    return None
+
+
+class Texts(Monitor):
+    """The same text said again (alone or in a cycle), and repetition inside one text. Source: LOOP-04, LOOP-07."""
+
+    def __init__(self, *, limit: int | None, run: int | None, window: int) -> None:
+        self._limit = limit
+        self._run = run
+        self._window = window
+        self.news()
+
+    def news(self) -> None:
+        """Forget the texts: saying the same while the work goes on is a habit, not a loop."""
+        self._cycles = Cycles(limit=self._limit or 2, longest=self._window // 2)
+
+    def said(self, event: Said) -> Alarm | None:
+        """Compare with earlier texts and look inside; texts without any letter or digit are passed over."""
+        text = event.text
+        if self._run is not None and len(text) >= self._run and (unit := repeated_unit(text, self._run)) is not None:
+            return Alarm(
+                StuckKind.TEXT_LOOP,
+                f"one text of {len(text)} characters repeats itself: {shorten(unit, 80)!r}",
+                (f"repeated: {shorten(unit, 80)}", f"begins: {shorten(text[:200])}", f"ends: {shorten(text[-200:])}"),
+            )
+        if self._limit is None or not any(map(str.isalnum, text)):
+            return None
+        period = self._cycles.add(fingerprint(" ".join(text.casefold().split())))
+        if period is None:
+            return None
+        repeats = self._cycles.repeats(period)
+        what = "the same text" if period == 1 else f"a cycle of {period} texts"
+        return Alarm(
+            StuckKind.TEXT_LOOP,
+            f"{what} was said {repeats // period + 1} times: {shorten(text, 80)!r}",
+            (f"text: {shorten(text)}", f"cycle length: {period}", f"times: {repeats // period + 1}"),
+        )
