@@ -141,7 +141,7 @@ def parse_criterion(value: object) -> object:
     if not text.startswith("ai("):
         return {"text": text}
     inner = text[3:-1].strip() if text.endswith(")") else ""
-    if len(inner) < 3 or inner[0] != '"' or inner[-1] != '"':  # noqa: PLR2004 - two quotes and something between
+    if len(inner) < 3 or inner[0] != '"' or inner[-1] != '"':
         raise ValueError(f'write ai("question"), not {value!r}')
     body = inner[1:-1]
     if '"' in body.replace("\\\\", "").replace('\\"', ""):

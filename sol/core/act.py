@@ -1,0 +1,102 @@
+"""Carry out what a rule leads to. Called with the action that the strategy chose; chooses nothing itself."""
+
+from typing import Any
+
+from sol.core.escalate import escalate, labels_of, remedy
+from sol.core.outcome import Out
+from sol.core.requests import Kind
+from sol.core.ruling import active_children, report_kind, report_reason, rule
+from sol.core.split import want_split
+from sol.strategy.schema import Strategy
+from sol.tree.events import EventType
+from sol.tree.node import Node, State, Tree
+
+JUDGED = frozenset({"ai", "text"})
+_WORST = (State.CANCELLED, State.EXHAUSTED, State.FAILED, State.BLOCKED, State.SKIPPED)
+
+
+def ruled(tree: Tree, node: Node, section: str, labels: list[str], strategy: Strategy, out: Out) -> None:
+    """Decide by a section of the strategy's rules and carry the decision out. Source: S63."""
+    action = rule(tree, node, section, labels, strategy, out)
+    if action is not None:
+        act(tree, node, action, strategy, out)
+
+
+def on_rule_answer(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
+    """The judge has answered the `ai()` condition that a decision waited for: decide again with its answer."""
+    pending = node.deciding
+    if pending is not None:
+        if pending["section"] == "depth_limit":
+            on_reassessed(tree, node, node.reassessment or {}, strategy, out)
+        else:
+            ruled(tree, node, pending["section"], pending["labels"], strategy, out)
+
+
+def on_reassessed(tree: Tree, node: Node, answer: dict[str, Any], strategy: Strategy, out: Out) -> None:
+    """Sol has looked at a task that cannot be split: let the rules decide what becomes of it. Source: S57, S58."""
+    labels = node.deciding["labels"] if node.deciding else labels_of(node, answer)
+    action = rule(tree, node, "depth_limit", labels, strategy, out)
+    if action is not None:
+        remedy(node, action, answer, out)
+
+
+def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> None:
+    """Carry out one action."""
+    match action:
+        case "validate":
+            validate(node, out)
+        case "accept":
+            out.settle(node, State.SUCCESS, **({"kind": "unchecked"} if node.unchecked else {}))
+        case "integrate":
+            out.want(node, Kind.INTEGRATE)
+        case "split":
+            want_split(node, strategy, out)
+        case "replan" if node.generation:
+            want_split(node, strategy, out)
+        case "replan" if node.path:
+            out.settle(node, State.FAILED, kind=report_kind(node), reason=report_reason(node))
+        case "replan" | "escalate":
+            escalate(node, report_kind(node), out)
+        case "ask":
+            out.event(EventType.ASKED, node.path, question=report_reason(node), kind="rule")
+        case _:
+            _fail(tree, node, out)
+
+
+def validate(node: Node, out: Out) -> None:
+    """Verify a claimed or integrated result: by an effect where any criterion can be executed. Source: S59."""
+    criteria = criteria_of(node.assignment)
+    if all(kind in JUDGED for kind, _ in criteria):
+        results = [{"criterion": text, "kind": kind, "ok": None, "detail": ""} for kind, text in criteria]
+        out.event(EventType.CHECKED, node.path, kind=Kind.CHECK, n=0, results=results)
+    else:
+        out.want(node, Kind.CHECK)
+
+
+def criteria_of(assignment: dict[str, Any]) -> list[tuple[str, str]]:
+    """Kind and text of every criterion of an assignment in JSON form, implied ones included."""
+    expected = assignment["expected_output"]
+    found = [("file", f"file {path}") for path in expected.get("files") or ()]
+    if expected.get("json_schema") is not None:
+        found.append(("json_schema", "json_schema"))
+    for criterion in assignment["success_criteria"]:
+        kind = next(
+            k for k in ("command", "file", "json_schema", "values_in", "python", "ai", "text") if k in criterion
+        )
+        found.append((kind, str(criterion[kind])))
+    return found
+
+
+def _fail(tree: Tree, node: Node, out: Out) -> None:
+    """End a node without success: as its worst child, or for what its own report says."""
+    if not node.generation:
+        out.settle(node, State.FAILED, kind=report_kind(node), reason=report_reason(node))
+        return
+    children = [tree.nodes[path] for path in active_children(tree, node)]
+    bad = [child for state in _WORST for child in children if child.state == state]
+    if bad:
+        out.settle(
+            node, bad[0].state, kind=bad[0].kind, reason=f"Part {bad[0].path} is {bad[0].state}: {bad[0].reason}"
+        )
+    else:
+        out.settle(node, State.FAILED, kind=report_kind(node), reason=report_reason(node))

@@ -1,0 +1,46 @@
+"""What the end of a child means for its siblings and its parent."""
+
+from sol.core.act import ruled
+from sol.core.attempt import begin
+from sol.core.outcome import Out
+from sol.core.ruling import active_children
+from sol.strategy.schema import Strategy
+from sol.tree.node import Node, State, Tree
+
+
+def on_settled(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
+    """A node has ended: start or block those that waited for it; when all siblings have ended, decide on the parent.
+
+    Source: S24, S25, S56, S63.
+    """
+    if not node.path:
+        return
+    parent = tree.nodes[node.parent]
+    if parent.ended or node.path not in parent.generation:
+        return
+    siblings = [tree.nodes[path] for path in parent.generation]
+    for sibling in siblings:
+        if sibling.after == node.path and sibling.state == State.PENDING:
+            _follow(node, sibling, strategy, out)
+    if all(sibling.ended for sibling in siblings):
+        _conclude(tree, parent, strategy, out)
+
+
+def _follow(node: Node, sibling: Node, strategy: Strategy, out: Out) -> None:
+    if node.state == State.SUCCESS:
+        begin(sibling, strategy, out)
+    else:
+        reason = f"It needs part {node.path}, which is {node.state}."
+        out.settle(sibling, State.BLOCKED, kind=node.kind, reason=reason, resumable=node.resumable)
+
+
+def _conclude(tree: Tree, parent: Node, strategy: Strategy, out: Out) -> None:
+    children = [tree.nodes[path] for path in active_children(tree, parent)]
+    broken = [child for child in children if child.resumable]
+    if broken:
+        first = broken[0]
+        reason = f"Part {first.path} is {first.state} and can be taken up again: {first.reason}"
+        state = State.EXHAUSTED if first.state == State.EXHAUSTED else State.BLOCKED
+        out.settle(parent, state, kind=first.kind, reason=reason, resumable=True)
+    else:
+        ruled(tree, parent, "children", [], strategy, out)

@@ -1,0 +1,86 @@
+"""Which wanted command starts next: concurrency, and budgets with reservation before the start."""
+
+from typing import Any
+
+from sol.core.requests import Kind
+from sol.strategy.schema import Budget, Strategy
+from sol.tree.events import Command, Event, EventType
+from sol.tree.node import State, Tree
+
+
+def admit(tree: Tree, strategy: Strategy) -> list[Event]:
+    """Events that start the next queued command, or end its node for lack of budget; empty: nothing can start.
+
+    A command that the budget does not allow yet waits while others in flight may still free what they reserved.
+
+    Source: S13.
+    """
+    if not tree.queue or len(tree.inflight) >= strategy.concurrency:
+        return []
+    command = tree.queue[0]
+    reserve = reservation(tree, command.kind, strategy.budget)
+    short = _short(tree, reserve, strategy.budget)
+    if short is None:
+        data: dict[str, Any] = {"kind": command.kind, "n": command.n}
+        if command.because:
+            data["because"] = command.because
+        if reserve:
+            data["reserve"] = reserve
+        return [Event(EventType.STARTED, command.node, data)]
+    if any(other.reserve for other in tree.inflight.values()):
+        return []
+    return [
+        Event(EventType.DROPPED, command.node, {"keys": [[command.kind, command.n]]}),
+        Event(
+            EventType.SETTLED,
+            command.node,
+            {"state": State.EXHAUSTED, "kind": "budget", "reason": short, "resumable": True, **redo_of(command)},
+        ),
+    ]
+
+
+def redo_of(command: Command | None) -> dict[str, Any]:
+    """What an ended node must remember so that this command can be wanted again."""
+    if command is None:
+        return {"redo": ""}
+    return {"redo": command.kind, "because": command.because} if command.because else {"redo": command.kind}
+
+
+def reservation(tree: Tree, kind: str, budget: Budget) -> dict[str, Any]:
+    """What an effect may use at most; empty for effects that cost nothing."""
+    if kind == Kind.CHECK or (kind != Kind.ATTEMPT and tree.config["sol"] != "model"):
+        return {}
+    reserve: dict[str, Any] = {"calls": 1}
+    if budget.per_call.tokens:
+        reserve["tokens"] = budget.per_call.tokens
+    if budget.per_call.cost:
+        reserve["cost"] = budget.per_call.cost
+    return reserve
+
+
+def _short(tree: Tree, reserve: dict[str, Any], budget: Budget) -> str | None:
+    """Which budget does not allow this effect now, as a sentence; None when all do."""
+    if not reserve:
+        return None
+    for name in ("calls", "tokens", "cost"):
+        limit = getattr(budget, name)
+        if limit is None:
+            continue
+        spent, held, need = getattr(tree.spent, name), getattr(tree.reserved, name), reserve.get(name, 0)
+        if spent + held + need > limit or (not need and spent >= limit):
+            return f"The budget of {limit:g} {name} is used up: {spent:g} spent, {need:g} more needed."
+    return None
+
+
+def passed(tree: Tree, budget: Budget) -> str | None:
+    """Name of a budget that what was spent has gone beyond, or None. Source: S13."""
+    for name in ("tokens", "cost"):
+        limit = getattr(budget, name)
+        if limit is not None and getattr(tree.spent, name) > limit:
+            return name
+    return None
+
+
+def unwanted(tree: Tree) -> list[Command]:
+    """Effects in flight whose node has ended or waits: to be stopped; what they still bring is late."""
+    return [command for command in tree.inflight.values() if tree.nodes[command.node].ended]

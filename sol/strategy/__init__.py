@@ -1,0 +1,1 @@
+"""Strategies: data that says how Sol goes about a task."""

@@ -1,0 +1,173 @@
+"""What a strategy holds, and what is refused when one is loaded. Data only: applying it is the core's work.
+
+A strategy is a YAML file that a person can read, copy and tune; see `strategies/README.md`.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+
+from luna.monitor.settings import MonitorSettings
+from sol.rules import Rule, parse_rule
+from sol.strategy.dimensions import DIMENSIONS
+from sol.tree.node import DIGITS
+
+Count = Annotated[int, Field(strict=True, ge=1)]
+Amount = Annotated[float, Field(gt=0)]
+
+SECTIONS: Mapping[str, Sequence[str]] = {
+    "report": ("validate", "split", "replan", "escalate", "ask", "fail"),
+    "validation": ("accept", "split", "replan", "escalate", "ask", "fail"),
+    "children": ("integrate", "replan", "escalate", "fail"),
+    "depth_limit": ("as_proposed", "redefine", "ask", "set_aside", "give_up"),
+}
+"""For each section of rules, what its rules may lead to. Source: S63."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PerCall(_Part):
+    """The most that one effect may use; reserved before it starts, and charged where usage is not reported."""
+
+    tokens: Count | None = None
+    cost: Amount | None = None
+
+
+class Budget(_Part):
+    """Limits of a whole tree, shared by all its nodes and by what they call. None: no limit. 0 calls means none.
+
+    Attributes:
+        calls: Attempts of Lunas and calls of Sol's model together.
+        tokens: Input and output together.
+        cost: US dollars.
+        seconds: Wall-clock seconds of the run, over all its resumes.
+    """
+
+    calls: Annotated[int, Field(strict=True, ge=0)] | None = None
+    tokens: Annotated[int, Field(strict=True, ge=0)] | None = None
+    cost: Annotated[float, Field(ge=0)] | None = None
+    seconds: Amount | None = None
+    per_call: PerCall = PerCall()
+
+    def narrowed(self, other: "Budget") -> "Budget":
+        """The tighter of both limits in each respect. Source: S13."""
+        return Budget(
+            calls=_least(self.calls, other.calls),
+            tokens=_least(self.tokens, other.tokens),
+            cost=_least(self.cost, other.cost),
+            seconds=_least(self.seconds, other.seconds),
+            per_call=self.per_call,
+        )
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _least(a: _Number | None, b: _Number | None) -> _Number | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+class AttemptLimits(_Part):
+    """What one attempt may take. None: no limit.
+
+    Attributes:
+        timeout_s: Seconds in all.
+        inactivity_s: Seconds without any sign of life.
+    """
+
+    timeout_s: Amount | None = None
+    inactivity_s: Amount | None = None
+
+
+class Strategy(_Part):
+    """How Sol goes about a task.
+
+    Attributes:
+        attempt: Whether a node is tried by a Luna first, always split first, or Sol judges whether it is atomic.
+        max_depth: Deepest level a split may make; the root is 0; 0 means never split. Source: S11.
+        arity: Most children of one split, at least 2. Source: S12.
+        splitter: `auto`: Sol's model, or without one the report and then the inputs; `inputs`: always halve inputs.
+        dimensions: Split dimensions in the order of preference. Source: S17–S22.
+        patience: Actions without progress before a worker counts as stuck. Source: S50.
+        monitors: Other settings of the stuck detectors.
+        max_replans: How often a node may be split anew after its first split. Source: S56.
+        integrate: Who puts parts together: Sol's planner, or a Luna with a task of its own. Source: S61.
+        concurrency: Most effects of the run at the same time.
+        context_bytes: Most bytes of context that an assignment carries. Source: S33.
+        limits: Of one attempt.
+        budget: Of the tree.
+        rules: What follows from reports, checks, children's states and reassessments. Source: S63.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+    description: str
+    attempt: Literal["first", "never", "auto"] = "first"
+    max_depth: Annotated[int, Field(strict=True, ge=0, le=10_000)] = 5
+    arity: Annotated[int, Field(strict=True, ge=2, le=8)] = 2
+    splitter: Literal["auto", "inputs"] = "auto"
+    dimensions: tuple[str, ...] = tuple(DIMENSIONS)
+    patience: Count = 5
+    monitors: dict[str, JsonValue] = Field(default_factory=dict)
+    max_replans: Annotated[int, Field(strict=True, ge=0, le=10)] = 2
+    integrate: Literal["sol", "luna"] = "sol"
+    concurrency: Count = 4
+    context_bytes: Annotated[int, Field(strict=True, ge=256)] = 4096
+    limits: AttemptLimits = AttemptLimits()
+    budget: Budget = Budget()
+    rules: dict[Literal["report", "validation", "children", "depth_limit"], tuple[dict[str, JsonValue], ...]]
+
+    @field_validator("dimensions")
+    @classmethod
+    def _known_dimensions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in DIMENSIONS:
+                raise ValueError(f"no split dimension is named {name!r}; known: {', '.join(DIMENSIONS)}")
+        if not value or len(set(value)) < len(value):
+            raise ValueError("name at least one split dimension, and each only once")
+        return value
+
+    @field_validator("rules")
+    @classmethod
+    def _every_section(cls, value: dict[str, tuple[dict[str, Any], ...]]) -> dict[str, tuple[dict[str, Any], ...]]:
+        for section, actions in SECTIONS.items():
+            if not value.get(section):
+                raise ValueError(f"rules.{section} is missing; its rules lead to one of {', '.join(actions)}")
+            for number, mapping in enumerate(value[section], start=1):
+                rule = parse_rule(mapping)
+                if rule.next not in actions:
+                    raise ValueError(
+                        f"rules.{section} rule {number}: next is {rule.next!r}; it can be {', '.join(actions)}"
+                    )
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.arity * (1 + self.max_replans) > len(DIGITS):
+            raise ValueError(
+                f"arity {self.arity} with max_replans {self.max_replans} could make more than {len(DIGITS)} children"
+            )
+        _ = self.monitor_settings
+        return self
+
+    @cached_property
+    def monitor_settings(self) -> MonitorSettings:
+        """Settings of the stuck detectors, `patience` among them."""
+        return MonitorSettings.model_validate({"patience": self.patience, **self.monitors})
+
+    @cached_property
+    def sections(self) -> Mapping[str, tuple[Rule, ...]]:
+        """The rules by section, read."""
+        return {name: tuple(parse_rule(rule) for rule in rules) for name, rules in self.rules.items()}
+
+    def narrowed(self, *, max_depth: int | None = None, budget: Budget | None = None) -> "Strategy":
+        """The same strategy with tighter limits; limits are never widened by it. Source: S13."""
+        update: dict[str, Any] = {}
+        if max_depth is not None:
+            update["max_depth"] = min(self.max_depth, max_depth)
+        if budget is not None:
+            update["budget"] = self.budget.narrowed(budget)
+        return self.model_copy(update=update)

@@ -1,0 +1,172 @@
+"""A node of the task tree and the tree itself, as plain mutable data that only the fold writes."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sol.tree.events import Command
+
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class State(StrEnum):
+    """Where a node stands. Each word means one thing only."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SPLIT = "split"
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+    EXHAUSTED = "exhausted"
+
+
+TERMINAL = frozenset({State.SUCCESS, State.FAILED, State.SKIPPED, State.BLOCKED, State.CANCELLED, State.EXHAUSTED})
+
+
+@dataclass(slots=True)
+class Spending:
+    """What was used. `unreported`: how many effects did not say and were charged their declared maximum."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    unreported: int = 0
+
+
+@dataclass(slots=True)
+class Node:
+    """One task of the tree.
+
+    Attributes:
+        path: `""` for the root, one base-36 digit more for each level.
+        assignment: The seven fields, as JSON.
+        worker: Worker specification, as JSON.
+        state: See `State`.
+        kind: Why it ended as it did (`verification`, `depth_limit`, `rate_limit`, …); "" while open.
+        reason: One sentence for people.
+        resumable: True when a resume or retry may take it up again unchanged.
+        children: Paths of all children ever made, oldest first.
+        generation: Paths of the children of the newest split.
+        after: Path of the sibling whose success it waits for; "" when it waits for none.
+        restates: It repeats its parent's task, as the second half of a sequential split (S15).
+        portion: It reads like a mere portion ("first half of …") of its parent.
+        how, dimension, sequential: Of its newest split.
+        splits: How many splits were accepted; all but the first are replans.
+        refusals: How many proposals in a row were refused.
+        redefined: How often the reassessment gave it another attempt.
+        counts: Newest attempt number of each effect kind.
+        report: The newest report; `result` the accepted or claimed result; `checks` the newest check results.
+        unchecked: No criterion of this node was checked by anything.
+        integration: The newest integration (checks and open issues).
+        reassessment: Sol's newest answer at the limit.
+        open_sets: Sets of open issues of integrations so far, for finding oscillation.
+        tried: Goals of the splits tried or refused.
+        judgements: Judge's answers by `section/rule index`, for the decision in progress.
+        deciding: The decision in progress that waits for a judge: section and labels.
+        partial: Stored parts of the result by key.
+        redo: Effect kind to start again on resume; "" when none was interrupted.
+        notes: What later attempts must know (answers, findings), newest last.
+        question: What a human is asked while waiting.
+        decisions: Records of the rules that decided, newest last (R20).
+        because: Of the newest effect: what is new about it, and what the core needs back.
+        since: When the running attempt started, seconds since the epoch.
+        spent: Of this node alone, without its children.
+    """
+
+    path: str
+    assignment: dict[str, Any]
+    worker: dict[str, Any]
+    state: State = State.PENDING
+    kind: str = ""
+    reason: str = ""
+    resumable: bool = False
+    children: list[str] = field(default_factory=list)
+    generation: list[str] = field(default_factory=list)
+    after: str = ""
+    restates: bool = False
+    portion: bool = False
+    how: str = ""
+    dimension: str = ""
+    sequential: bool = False
+    splits: int = 0
+    refusals: int = 0
+    redefined: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    report: dict[str, Any] | None = None
+    result: Any = None
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    unchecked: bool = False
+    integration: dict[str, Any] | None = None
+    reassessment: dict[str, Any] | None = None
+    open_sets: list[list[str]] = field(default_factory=list)
+    tried: list[list[str]] = field(default_factory=list)
+    judgements: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deciding: dict[str, Any] | None = None
+    partial: dict[str, Any] = field(default_factory=dict)
+    redo: str = ""
+    notes: list[str] = field(default_factory=list)
+    question: str = ""
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    because: dict[str, Any] = field(default_factory=dict)
+    since: float = 0.0
+    spent: Spending = field(default_factory=Spending)
+
+    @property
+    def depth(self) -> int:
+        """Root is 0. Source: S11."""
+        return len(self.path)
+
+    @property
+    def parent(self) -> str:
+        """Path of the parent; "" for the root and its children."""
+        return self.path[:-1]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the state is a terminal one."""
+        return self.state in TERMINAL
+
+
+@dataclass(slots=True)
+class Tree:
+    """A run's whole state.
+
+    Attributes:
+        nodes: By path, in the order of creation.
+        queue: Commands wanted and not yet started, oldest first.
+        inflight: Commands started and without outcome, by key.
+        spent: Sum over all nodes and Sol's own calls.
+        reserved: What the effects in flight may still use at most.
+        config: Data of the run: strategy, task, worker, whether a Sol model is set.
+        status: "", then `running`, `waiting`, `interrupted`, `success` or a terminal node state's word.
+        over: Name of the budget that has been passed; "" while none is.
+    """
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    queue: deque[Command] = field(default_factory=deque)
+    inflight: dict[tuple[str, str, int], Command] = field(default_factory=dict)
+    spent: Spending = field(default_factory=Spending)
+    reserved: Spending = field(default_factory=Spending)
+    config: dict[str, Any] = field(default_factory=dict)
+    status: str = ""
+    over: str = ""
+
+    @property
+    def root(self) -> Node:
+        """The root node."""
+        return self.nodes[""]
+
+    def subtree(self, path: str) -> list[Node]:
+        """The node and all below it, parents first. Iterative: trees may be thousands of levels deep."""
+        found, todo = [], [path]
+        while todo:
+            node = self.nodes[todo.pop()]
+            found.append(node)
+            todo.extend(reversed(node.children))
+        return found
