@@ -1,0 +1,128 @@
+"""From a model's name to a chat model: local ones are ours, all others are LangChain's.
+
+A key is never put into a message: what a provider's package says about its settings is passed on without them.
+"""
+
+import importlib.util
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import ValidationError
+
+from luna.errors import ModelError, ModelNotFoundError
+from luna.models.catalogue import known_model
+from luna.models.weights import find_weights
+
+if TYPE_CHECKING:
+    from langchain_core.language_models.chat_models import BaseChatModel
+
+LOCAL = "local"
+_GGUF_MAGIC = b"GGUF"
+_EXTRAS = {"openai": "openai", "anthropic": "anthropic", "ollama": "ollama"}
+_SECRET_NAME = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+
+
+def resolve_chat_model(name: str, *, base_url: str | None = None, **options: Any) -> "BaseChatModel":  # noqa: ANN401
+    """Make the chat model of a name. Nothing is called and no weights are loaded or fetched.
+
+    Args:
+        name: `local` (the default model), `local:NAME`, `local:PATH.gguf`, or `PROVIDER:MODEL` as LangChain's
+            `init_chat_model` takes it.
+        base_url: Address of another server for the provider. With it, a name without a known provider
+            means a server that is compatible with OpenAI's.
+        **options: Settings of the chat model, such as `temperature` or `max_tokens`.
+
+    Raises:
+        ModelNotFoundError: If there is no such model or provider, or its package or weights are missing.
+        WeightsError: If the weights of a known model are not the publisher's.
+        ModelError: If the model's settings are wrong.
+    """
+    provider, _, rest = name.strip().partition(":")
+    if provider == LOCAL:
+        if base_url is not None:
+            raise ModelError(f"{name!r} runs in this process and has no base URL; leave one of them out.")
+        return _local(rest, options)
+    return _remote(name.strip(), base_url, options)
+
+
+def _local(rest: str, options: dict[str, Any]) -> "BaseChatModel":
+    path, label = _local_weights(rest)
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ModelNotFoundError(_install(LOCAL, "Local models need"))
+    from luna.models.chat import LocalChatModel  # noqa: PLC0415 - loads LangChain
+
+    try:
+        return LocalChatModel(path=path, model_name=label, **options)
+    except ValueError as error:
+        raise ModelError(f"Wrong settings for the local model: {_reason(error, options)}") from None
+
+
+def _local_weights(rest: str) -> tuple[Path, str]:
+    if rest.lower().endswith(".gguf"):
+        path = Path(rest).expanduser()
+        try:
+            with path.open("rb") as stream:
+                magic = stream.read(len(_GGUF_MAGIC))
+        except OSError as error:
+            raise ModelNotFoundError(
+                f"There are no weights at {rest!r}: {error.strerror}. Correct the path."
+            ) from error
+        if magic != _GGUF_MAGIC:
+            raise ModelError(f"{rest!r} is not a GGUF file. Give weights in the format of llama.cpp.")
+        return path, path.stem
+    model = known_model(rest or None)
+    if (found := find_weights(model.name)) is None:
+        raise ModelNotFoundError(
+            f"The weights of {model.name!r} are not on this machine. Fetch them ({model.size_bytes // 1_000_000} MB): "
+            f"sol models fetch {model.name}. Or give a file: local:PATH.gguf."
+        )
+    return found, model.name
+
+
+def _remote(name: str, base_url: str | None, options: dict[str, Any]) -> "BaseChatModel":
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - heavy
+
+    settings = dict(options)
+    provider, colon, _ = name.partition(":")
+    if base_url is not None:
+        settings["base_url"] = base_url
+        if not colon or provider not in _EXTRAS:
+            settings.setdefault("model_provider", "openai")
+            provider = settings["model_provider"]
+        if provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
+            # Servers of one's own want no key, but the client insists on one.
+            settings.setdefault("api_key", "none")
+    # None of the errors is chained: a provider's text may quote the keys that it was given.
+    try:
+        return cast("BaseChatModel", init_chat_model(name, **settings))
+    except ImportError as error:
+        if provider in _EXTRAS:
+            raise ModelNotFoundError(_install(_EXTRAS[provider], f"Models of {provider} need")) from None
+        raise ModelNotFoundError(f"{name!r} cannot be used: {error}") from None
+    except Exception as error:  # noqa: BLE001 - each provider's package has errors of its own
+        reason = _reason(error, settings)
+        if provider in _EXTRAS:
+            raise ModelError(f"{name!r} cannot be set up: {reason}") from None
+        raise ModelNotFoundError(
+            f"{name!r} is no model: {reason} Write local, local:NAME, openai:NAME, anthropic:NAME, ollama:NAME, "
+            f"or give a base URL as well."
+        ) from None
+
+
+def _install(extra: str, who: str) -> str:
+    return f"{who} an optional package. Install it: pip install 'sol-luna[{extra}]'"
+
+
+def _reason(error: Exception, settings: dict[str, Any]) -> str:
+    """What an error says, without secrets. Pydantic's own text quotes inputs, so only its messages are taken."""
+    if isinstance(error, ValidationError):
+        text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+    else:
+        text = str(error)
+    for key, value in [*settings.items(), *os.environ.items()]:
+        if isinstance(value, str) and len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(key):
+            text = text.replace(value, "***")
+    return text
