@@ -49,7 +49,8 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
             return ReviewRequest(assignment, tuple(command.because["proposal"]["children"]))
         case Kind.INTEGRATE:
             parts = tuple(part_of(tree, path) for path in active_children(tree, node))
-            return IntegrateRequest(assignment, parts, node.sequential, node.how)
+            by_luna = strategy.integrate == "luna" and node.how != How.INPUTS
+            return IntegrateRequest(assignment, parts, node.sequential, node.how, node.worker if by_luna else None)
         case Kind.REASSESS:
             parts = tuple(part_of(tree, path) for path in node.children)
             return ReassessRequest(assignment, effective_report(node), command.because["trigger"], parts)

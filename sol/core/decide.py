@@ -21,7 +21,7 @@ from sol.tree.events import Command, Event, EventType
 from sol.tree.fold import apply
 from sol.tree.node import State, Tree
 
-_OUTCOMES = frozenset({EventType.REPORTED, EventType.CHECKED, EventType.ANSWER, EventType.LOST})
+_OUTCOMES = frozenset({EventType.REPORTED, EventType.CHECKED, EventType.ANSWER, EventType.LOST, EventType.INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)

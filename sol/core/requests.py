@@ -149,12 +149,18 @@ class ReviewRequest:
 
 @dataclass(frozen=True, slots=True)
 class IntegrateRequest:
-    """Put accepted parts together. `parts` in path order; those not `success` are what is left open."""
+    """Put accepted parts together.
+
+    Attributes:
+        parts: In path order. Those neither `success` nor `skipped` are what is left open; skipped ones were set aside.
+        worker: The Luna that integrates; None: the planner does (S61).
+    """
 
     assignment: Json
     parts: tuple[Part, ...]
     sequential: bool
     how: str
+    worker: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +299,19 @@ class ReassessAnswer:
 
 
 Answer: TypeAlias = AtomicAnswer | SplitAnswer | CannotSplit | JudgeAnswer | Judged | IntegrateAnswer | ReassessAnswer
+
+
+def as_data(answer: Answer) -> dict[str, Any]:
+    """An answer as the JSON data of its event."""
+    if isinstance(answer, CannotSplit):
+        return {"cannot": answer.reason}
+    return {name: _plain(getattr(answer, name)) for name in answer.__dataclass_fields__}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, ChildPlan | Judged):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ def _record(decision: Decision) -> dict[str, Any]:
         "kind": kind_of(decision.condition),
         "condition": print_condition(decision.condition),
         "next": decision.next,
+        "read": decision.read,
     }
     return record if decision.reason is None else {**record, "reason": decision.reason}
 

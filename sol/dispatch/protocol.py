@@ -1,0 +1,40 @@
+"""What the loop needs of a dispatcher. Only types; `local` runs effects in this process."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sol.core.requests import Request
+from sol.tree.events import Command, Event
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A command with the request that belongs to it."""
+
+    command: Command
+    request: Request
+
+
+class Dispatcher(Protocol):
+    """Runs effects. Every submitted effect brings exactly one outcome event, after any number of progress events."""
+
+    def submit(self, effect: Effect) -> None:
+        """Start an effect. Returns at once."""
+
+    def cancel(self, key: tuple[str, str, int]) -> None:
+        """Stop an effect; its outcome still comes. Does nothing when it is not running."""
+
+    def wake(self) -> None:
+        """Let a waiting `next` return at once, with what there is."""
+
+    async def next(self, *, timeout_s: float | None) -> list[Event]:
+        """What has arrived, oldest first; waits until there is anything, until `wake`, or for `timeout_s` seconds.
+
+        Raises:
+            Exception: Whatever broke the dispatcher itself. What goes wrong inside a worker is an outcome.
+        """
+        ...
+
+    async def stop(self, *, cause: str, reason: str) -> list[Event]:
+        """Stop everything that runs and return all outcomes not fetched yet; what was stopped as `interrupted`."""
+        ...
