@@ -1,0 +1,138 @@
+"""The journal's tables, their version and the steps from one version to the next.
+
+Plain SQLAlchemy Core: nothing here may depend on one database.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from sol.errors import StoreError
+
+Migration: TypeAlias = Callable[[Connection], None]
+
+MIGRATIONS: Final[tuple[Migration, ...]] = ()
+"""Step i leads from version i + 1 to i + 2; the tables below are what all steps together make of version 1."""
+
+metadata = MetaData()
+
+versions = Table("sol_journal", metadata, Column("version", Integer, nullable=False))
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("no", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("created_t", Float, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("meta", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("summary", Text),
+    Column("seq", Integer, nullable=False),
+    Column("updated_t", Float, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    # The holder, all null while nobody holds the run.
+    Column("host", Text),
+    Column("pid", Integer),
+    Column("started", Float),
+    Column("token", Text),
+    Column("claimed_t", Float),
+    Column("beat_t", Float),
+)
+
+# A rowid table: WITHOUT ROWID spills records of 1 kB and more to pages of their own, a fifth more bytes in all.
+events = Table(
+    "events",
+    metadata,
+    Column("run", Integer, ForeignKey("runs.no"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("t", Float, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("data", Text, nullable=False),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run", Integer, ForeignKey("runs.no"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("t", Float, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("taken", Integer),  # the epoch that took it
+)
+# Owners poll for what is not taken; this keeps that cheap however many old requests there are.
+Index(
+    "requests_waiting",
+    requests.c.run,
+    sqlite_where=requests.c.taken.is_(None),
+    postgresql_where=requests.c.taken.is_(None),
+)
+
+
+def stored_version(connection: Connection) -> int:
+    """The version of the journal in the store, 0 if the store is empty.
+
+    Raises:
+        StoreError: If the store holds something else.
+    """
+    tables = inspect(connection).get_table_names()
+    if versions.name in tables:
+        return int(connection.execute(select(func.coalesce(func.max(versions.c.version), 0))).scalar_one())
+    if tables:
+        raise StoreError(
+            f"The store is not a journal: it holds other tables ({', '.join(tables[:5])}). "
+            "Name another file or database; this one was not changed."
+        )
+    return 0
+
+
+def is_current(connection: Connection, *, migrations: Sequence[Migration] = MIGRATIONS) -> bool:
+    """Tell whether the store can be used as it is; False if it is empty or older.
+
+    Raises:
+        StoreError: If it is newer, or not a journal.
+    """
+    stored, current = stored_version(connection), 1 + len(migrations)
+    if stored > current:
+        raise StoreError(
+            f"The journal has schema version {stored}, written by a newer sol-luna; this one knows up to {current}. "
+            "Upgrade sol-luna, or name another store."
+        )
+    return stored == current
+
+
+def prepare(connection: Connection, *, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring the store to the current version, within the caller's transaction.
+
+    Raises:
+        StoreError: If it is newer, or not a journal.
+    """
+    if is_current(connection, migrations=migrations):  # another process was faster
+        return
+    stored, current = stored_version(connection), 1 + len(migrations)
+    if stored == 0:
+        metadata.create_all(connection)
+        connection.execute(insert(versions).values(version=current))
+        return
+    for migration in migrations[stored - 1 :]:
+        migration(connection)
+    connection.execute(update(versions).values(version=current))
