@@ -7,7 +7,6 @@ import base64
 import codecs
 import csv
 import io
-import json
 import re
 from array import array
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import IO, Annotated, Literal, NoReturn, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from luna.errors import LunaError
+from luna.strictjson import loads
 
 Unit: TypeAlias = Literal["lines", "bytes", "records"]
 _Position = Annotated[int, Field(strict=True, ge=0)]
@@ -211,8 +211,8 @@ class FileSlice:
         lines = (line for line in text.split("\n") if line.strip())
         for number, line in enumerate(lines, self.start):
             try:
-                yield json.loads(line.removeprefix("\ufeff"), parse_constant=_refuse_constant)
-            except (ValueError, RecursionError) as error:
+                yield loads(line.removeprefix("\ufeff"))
+            except ValueError as error:
                 self._refuse(f"record {number} is no JSON: {error}")
 
     def _refuse(self, reason: str) -> NoReturn:
@@ -330,7 +330,3 @@ def _csv_index(file: IO[bytes], delimiter: str) -> _Index:
     file.seek(0)
     header = file.read(offsets[1])
     return _Index(offsets[1:], header if header.endswith(b"\n") else header + b"\n")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")

@@ -4,6 +4,7 @@ A reference is `{file: PATH}`, or a half-open slice `{file: PATH, unit: lines|by
 input is one reference, a list of them, or plain JSON. References deeper inside a value are plain data.
 """
 
+import copy
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -103,13 +104,13 @@ def halve(value: JsonValue, workspace: Path) -> tuple[JsonValue, JsonValue]:
             if ref := file_ref(value):
                 return FileSlice.open(ref, workspace).halves()
             raise NotSplittableError(f"{type(value).__name__} {_short(value)} has no units to halve")
-    if count < 2:  # noqa: PLR2004 - two halves
+    if count < 2:
         raise NotSplittableError(f"{type(value).__name__} {_short(value)} has {count} unit(s); a split needs two")
     return parts
 
 
 def materialise(value: JsonValue, workspace: Path, *, limit_bytes: int) -> JsonValue:
-    """What a worker reads: references become their content, everything else stays.
+    """What a worker reads: references become their content, everything else is copied.
 
     Lines and bytes of a text become text; records become a list, those of a CSV file as objects by column; bytes of
     another file become `{base64: …}`.
@@ -172,7 +173,8 @@ def _opened(value: JsonValue, workspace: Path) -> JsonValue | FileSlice | list[J
 
 
 def _content(part: JsonValue | FileSlice) -> JsonValue:
-    return part.value() if isinstance(part, FileSlice) else part
+    # A worker may change what it is given; the assignment must stay as it is.
+    return part.value() if isinstance(part, FileSlice) else copy.deepcopy(part)
 
 
 def _check_size(size: int, limit_bytes: int) -> None:
@@ -186,4 +188,4 @@ def _json(value: JsonValue) -> bytes:
 
 def _short(value: JsonValue) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."  # noqa: PLR2004 - a message's width
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,243 @@
+"""Runs the executable success criteria of a task against a claimed result.
+
+A worker's word never counts here. Criteria that only a model or a human can judge are left open (`ok` None).
+"""
+
+import asyncio
+import copy
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+
+from luna.callables import in_thread, load_callable
+from luna.criteria import (
+    AiCriterion,
+    CommandCriterion,
+    Criterion,
+    FileCriterion,
+    PythonCriterion,
+    SchemaCriterion,
+    SourceCriterion,
+    TextCriterion,
+)
+from luna.errors import WorkerConfigError
+from luna.inputs import InputError, inside, materialise_all
+from luna.process import ProcessLimits, ProcessRegistry, ProcessResult, run_process, split_command
+from luna.protocol import Assignment, Data
+from luna.redact import redact
+from luna.schemas import schema_errors
+from luna.sources import Source
+from luna.text import clip, strip_controls
+
+DETAIL_BYTES: Final = 2_000
+INPUT_BYTES: Final = 64 << 20
+PYTHON_TIMEOUT_S: Final = 120.0
+MAX_MISSING: Final = 5
+_LABEL_BYTES = 200
+_VALUE_BYTES = 120
+_OUTPUT_BYTES = 1_200
+# The kernel stamps files with the time of its last tick, at most 10 ms ago; some file systems keep whole seconds only.
+_TICK_S = 0.02
+_COARSE_S = 2.0
+
+
+class CheckResult(Data):
+    """What one criterion came to.
+
+    Attributes:
+        criterion: The criterion in one line, for people.
+        kind: Its kind: command, file, json_schema, values_in, python, ai or text.
+        ok: None: not checked here.
+        detail: Why it failed, or what was seen; at most 2,000 bytes.
+    """
+
+    criterion: str
+    kind: str
+    ok: bool | None
+    detail: str = ""
+
+
+async def verify(
+    criteria: Sequence[Criterion],
+    *,
+    assignment: Assignment,
+    result: JsonValue,
+    workspace: Path,
+    started_t: float,
+    registry: ProcessRegistry | None = None,
+    python_timeout_s: float = PYTHON_TIMEOUT_S,
+) -> tuple[CheckResult, ...]:
+    """Check a result against each criterion, one after the other and in order; a failed one does not stop the rest.
+
+    Args:
+        criteria: As `Assignment.checks` gives them.
+        assignment: The task; its inputs are the sources of `values_in` and reach `python` with their files read.
+        result: What the worker claims.
+        workspace: Where commands run, and where files and modules are looked for.
+        started_t: When the attempt began, in seconds since the epoch.
+        registry: Where running commands are recorded.
+        python_timeout_s: Most seconds a `python` criterion may take. Its thread cannot be stopped; what it returns
+            later is dropped.
+
+    Source: S59, STAT-02.
+    """
+    checks = _Checks(assignment, result, workspace, started_t, registry, python_timeout_s)
+    return tuple([await checks.run(criterion) for criterion in criteria])
+
+
+@dataclass
+class _Checks:
+    """One result under check. A check gives what is wrong, "" for nothing."""
+
+    assignment: Assignment
+    result: JsonValue
+    workspace: Path
+    started_t: float
+    registry: ProcessRegistry | None
+    python_timeout_s: float
+    _inputs: dict[str, JsonValue] | None = field(default=None, init=False)
+
+    async def run(self, criterion: Criterion) -> CheckResult:
+        match criterion:
+            case CommandCriterion():
+                label, wrong = _words(criterion.command), await self._command(criterion)
+            case FileCriterion():
+                label, wrong = criterion.file, self._file(criterion)
+            case SchemaCriterion():
+                find = partial(schema_errors, self.result, criterion.json_schema)
+                label, wrong = "", "\n".join(await in_thread(find, name="json_schema criterion"))
+            case SourceCriterion():
+                find_missing = partial(self._values_in, criterion.values_in)
+                label, wrong = criterion.values_in, await in_thread(find_missing, name="values_in criterion")
+            case PythonCriterion():
+                label, wrong = criterion.python, await self._python(criterion.python)
+            case AiCriterion() | TextCriterion():
+                text = criterion.ai if isinstance(criterion, AiCriterion) else criterion.text
+                return _check_result(criterion.kind, text, None, "not checked here")
+            case _:
+                assert_never(criterion)
+        return _check_result(criterion.kind, label, not wrong, wrong)
+
+    async def _command(self, criterion: CommandCriterion) -> str:
+        command = criterion.command
+        try:
+            process = await run_process(
+                split_command(command) if isinstance(command, str) else command,
+                cwd=self.workspace,
+                limits=ProcessLimits(timeout_s=criterion.timeout_s, output_bytes=2 * _OUTPUT_BYTES),
+                registry=self.registry,
+            )
+        except WorkerConfigError as error:
+            return str(error)
+        if process.kind == "exited" and process.exit_code == criterion.exit_code:
+            return ""
+        return f"{_end(process, criterion)}{_output(process)}"
+
+    def _file(self, criterion: FileCriterion) -> str:
+        try:
+            path = inside(self.workspace, criterion.file)
+            stat = path.stat()
+        except InputError as error:
+            return str(error)
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        if not path.is_file():
+            return "is no regular file"
+        if stat.st_size == 0:
+            return "is empty"
+        coarse = stat.st_mtime_ns % 1_000_000_000 == 0
+        if criterion.new and stat.st_mtime < self.started_t - (_COARSE_S if coarse else _TICK_S):
+            age_s = self.started_t - stat.st_mtime
+            return f"was not changed since the attempt started: its last change was {age_s:.2f} s before"
+        return ""
+
+    def _values_in(self, name: str) -> str:
+        if name not in self.assignment.inputs:
+            return f"there is no input {name!r}; the inputs are {sorted(self.assignment.inputs)!r}"
+        try:
+            content = self._read_inputs()[name]
+        except InputError as error:
+            return str(error)
+        if not isinstance(self.assignment.inputs[name], list):
+            return _missing((pointer, value, name) for pointer, value in Source(content).missing(self.result))
+        sources = content if isinstance(content, list) else []
+        if not isinstance(self.result, list) or len(self.result) != len(sources):
+            have = f"{len(self.result)} elements" if isinstance(self.result, list) else type(self.result).__name__
+            return f"the result must be a list of {len(sources)} elements, one for each of {name!r}; it is {have}"
+        pairs = enumerate(zip(sources, self.result, strict=True))
+        return _missing(
+            (f"/{i}{pointer}", value, f"{name}[{i}]")
+            for i, (source, part) in pairs
+            for pointer, value in Source(source).missing(part)
+        )
+
+    async def _python(self, path: str) -> str:
+        def call() -> object:
+            function = load_callable(path, self.workspace, installed=False)
+            return function(copy.deepcopy(self.result), copy.deepcopy(self._read_inputs()))
+
+        try:
+            async with asyncio.timeout(self.python_timeout_s) as limit:
+                answer = await in_thread(call, name=path)
+        except Exception as error:  # noqa: BLE001 - whatever the task's own code raises means: not passed
+            if limit.expired():
+                return f"did not return within {self.python_timeout_s:g} s"
+            return f"{type(error).__name__}: {error}"
+        if answer is True:
+            return ""
+        if isinstance(answer, str) and answer:
+            return answer
+        return "returned False" if answer is False else f"returned {answer!r}; return True, False or what is wrong"
+
+    def _read_inputs(self) -> dict[str, JsonValue]:
+        if self._inputs is None:
+            self._inputs = materialise_all(self.assignment.inputs, self.workspace, limit_bytes=INPUT_BYTES)
+        return self._inputs
+
+
+def _check_result(kind: str, label: str, ok: bool | None, detail: str) -> CheckResult:  # noqa: FBT001 - private
+    words = f"{kind}: {label}" if label else kind
+    return CheckResult(
+        criterion=clip(words, limit_bytes=_LABEL_BYTES).text,
+        kind=kind,
+        ok=ok,
+        detail=clip(detail, limit_bytes=DETAIL_BYTES).text,
+    )
+
+
+def _words(command: Sequence[str] | str) -> str:
+    return command if isinstance(command, str) else shlex.join(command)
+
+
+def _end(process: ProcessResult, criterion: CommandCriterion) -> str:
+    match process.kind:
+        case "exited":
+            return f"exit code {process.exit_code}, wanted {criterion.exit_code}"
+        case "killed":
+            return process.error or f"killed by signal {process.signal}"
+        case "timeout":
+            return f"did not end within {criterion.timeout_s:g} s"
+        case _:
+            return process.error or process.kind
+
+
+def _output(process: ProcessResult) -> str:
+    text = strip_controls((process.stdout + process.stderr).decode("utf-8", "replace")).strip()
+    return "\n" + clip(redact(text), limit_bytes=_OUTPUT_BYTES).text if text else ""
+
+
+def _missing(values: Iterable[tuple[str, str | int | float, str]]) -> str:
+    found = list(islice(values, MAX_MISSING + 1))
+    lines = [
+        f"at {json.dumps(pointer, ensure_ascii=False)}: {clip(repr(value), limit_bytes=_VALUE_BYTES).text} "
+        f"does not occur in {source}"
+        for pointer, value, source in found[:MAX_MISSING]
+    ]
+    return "\n".join([*lines, "and more"] if len(found) > MAX_MISSING else lines)
