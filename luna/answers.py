@@ -1,0 +1,270 @@
+"""Structured answers of chat models: read strictly, and asked for again a bounded number of times.
+
+A reply holds one answer or none; nothing is repaired, completed or guessed. It must not know any model library.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from pydantic import JsonValue
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from luna.errors import LunaError
+from luna.jsonscan import Scan, ScanFault
+from luna.protocol import Usage
+from luna.text import clip, size_bytes
+
+MAX_REPLY_BYTES = 1_000_000
+SHOWN_BYTES = 4_000
+STORED_BYTES = 16_000
+MAX_LISTED_ERRORS = 5
+MAX_ERROR_BYTES = 300
+
+_CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete", "content_filter"})
+
+
+# What a call cost whose provider does not say.
+UNREPORTED = Usage(calls=1, reported=False)
+
+
+class AnswerSchemaError(LunaError):
+    """The schema for an answer is no JSON Schema (2020-12), or refers outside itself. Raised before any call."""
+
+
+class BadAnswerKind(StrEnum):
+    """Why a reply gives no answer."""
+
+    EMPTY = "empty"
+    TRUNCATED = "truncated"
+    AMBIGUOUS = "ambiguous"
+    NO_JSON = "no_json"
+    INVALID = "invalid"
+    DUPLICATE_KEYS = "duplicate_keys"
+    TOO_LARGE = "too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The one answer of a reply; it fits the schema."""
+
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class BadAnswer:
+    """A reply without a usable answer; `message` tells the model (and people) what was wrong."""
+
+    kind: BadAnswerKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to a chat model."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one model call gave.
+
+    Attributes:
+        text: All text of the reply.
+        finish_reason: As the provider names it; None when it says nothing.
+        usage: Cost of this call.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    usage: Usage = UNREPORTED
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The model answered; `usage` is the sum over all calls, the refused ones included."""
+
+    value: JsonValue
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFailure:
+    """No call gave a usable answer.
+
+    Attributes:
+        raw_replies: Every reply, oldest first, each clipped to 16,000 bytes.
+        errors: What was wrong with each.
+        usage: Sum over all calls.
+    """
+
+    raw_replies: tuple[str, ...]
+    errors: tuple[BadAnswer, ...]
+    usage: Usage
+
+
+ModelCall: TypeAlias = Callable[[Sequence[Message]], Awaitable[Reply]]
+
+
+def read_answer(
+    text: str,
+    *,
+    schema: Mapping[str, Any] | None,
+    finish_reason: str | None = None,
+    limit_bytes: int = MAX_REPLY_BYTES,
+) -> Answer | BadAnswer:
+    """Find the one JSON answer in a reply.
+
+    The answer may stand alone, in prose, or in a fenced block named `json` or not named; other blocks are not looked
+    into. Reasoning in `<think>` tags is dropped, and so is everything up to a first closing tag whose opening tag is
+    missing; tags inside the strings of an answer are text. Values that do not fit the schema are no answers as long as
+    one fits. Two that fit and differ are ambiguous: the last never wins. Parts of broken JSON are never answers.
+
+    Args:
+        text: The whole reply.
+        schema: JSON Schema 2020-12, formats included. None takes any object that is not empty, and any value that
+            stands alone or in a block.
+        finish_reason: The provider's; those that mean a cut reply make it truncated whatever it holds.
+        limit_bytes: Largest reply that is read, in bytes of UTF-8.
+
+    Raises:
+        AnswerSchemaError: If the schema cannot be used.
+
+    Source: S52, JSON-01, JSON-03, STAT-01.
+    """
+    return _read(Reply(text, finish_reason), _validator(schema), limit_bytes)
+
+
+async def ask(
+    model_call: ModelCall,
+    *,
+    messages: Sequence[Message],
+    schema: Mapping[str, Any] | None,
+    retries: int,
+    limit_bytes: int = MAX_REPLY_BYTES,
+) -> Answered | FormatFailure:
+    """Ask a model until it gives a usable answer, at most `retries` + 1 times.
+
+    Each retry sends the given messages, the last bad reply (clipped to 4,000 bytes) and what was wrong with it; earlier
+    bad replies are not sent again.
+
+    Args:
+        model_call: One call; what it raises passes through.
+        messages: The question. The last one is the user's.
+        schema: As for `read_answer`.
+        retries: Further calls after a bad answer, 0 or more.
+        limit_bytes: Largest reply that is read.
+
+    Raises:
+        AnswerSchemaError: If the schema cannot be used; no call has been made.
+        ValueError: If `retries` is negative.
+
+    Source: RETRY-01.
+    """
+    if retries < 0:
+        raise ValueError(f"retries is {retries!r}; give 0 or more")
+    validator = _validator(schema)
+    usage = Usage()
+    raw_replies: list[str] = []
+    errors: list[BadAnswer] = []
+    correction: tuple[Message, ...] = ()
+    for _ in range(retries + 1):
+        reply = await model_call((*messages, *correction))
+        usage = usage.plus(reply.usage)
+        answer = _read(reply, validator, limit_bytes)
+        if isinstance(answer, Answer):
+            return Answered(answer.value, usage)
+        raw_replies.append(clip(reply.text, limit_bytes=STORED_BYTES).text)
+        errors.append(answer)
+        correction = _correction(reply.text, answer)
+    return FormatFailure(tuple(raw_replies), tuple(errors), usage)
+
+
+def _correction(text: str, bad: BadAnswer) -> tuple[Message, ...]:
+    # Some providers refuse an empty message.
+    shown = clip(text, limit_bytes=SHOWN_BYTES).text if text.strip() else "(empty reply)"
+    order = (
+        f"This cannot be used ({bad.kind}): {bad.message}\nGive the whole answer again: one JSON value, nothing else."
+    )
+    return Message("assistant", shown), Message("user", order)
+
+
+def _validator(schema: Mapping[str, Any] | None) -> Draft202012Validator | None:
+    if schema is None:
+        return None
+    try:
+        Draft202012Validator.check_schema(dict(schema))
+    except SchemaError as error:
+        where = error.json_path
+        raise AnswerSchemaError(f"The answer's schema is not valid at {where}: {error.message}. Correct it.") from None
+    # An empty registry: a reference to another document is never fetched.
+    return Draft202012Validator(dict(schema), registry=Registry(), format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+def _read(reply: Reply, validator: Draft202012Validator | None, limit_bytes: int) -> Answer | BadAnswer:
+    size = size_bytes(reply.text)
+    if size > limit_bytes:
+        return BadAnswer(BadAnswerKind.TOO_LARGE, f"The reply has {size} bytes; at most {limit_bytes} are read.")
+    if (reply.finish_reason or "").lower() in _CUT_REASONS:
+        message = f"The reply was cut off ({reply.finish_reason}). Give a shorter one."
+        return BadAnswer(BadAnswerKind.TRUNCATED, message)
+    if not reply.text.strip():
+        return BadAnswer(BadAnswerKind.EMPTY, "The reply is empty.")
+    scan = Scan(reply.text)
+    if scan.fault is not None:
+        return _from_fault(scan.fault)
+    values = [found.value for found in scan.found if validator is not None or found.certain]
+    if not values:
+        return BadAnswer(BadAnswerKind.NO_JSON, scan.broken or "The reply holds no JSON object.")
+    return _choose(values, validator)
+
+
+def _from_fault(fault: ScanFault) -> BadAnswer:
+    return BadAnswer(BadAnswerKind(fault.kind), fault.message)
+
+
+def _choose(values: Sequence[JsonValue], validator: Draft202012Validator | None) -> Answer | BadAnswer:
+    fitting: dict[str, JsonValue] = {}
+    misfits: list[list[ValidationError]] = []
+    for value in values:
+        errors = [] if validator is None else _schema_errors(validator, value)
+        if errors:
+            misfits.append(errors)
+        else:
+            fitting[json.dumps(value, sort_keys=True)] = value
+    if len(fitting) > 1:
+        message = f"The reply holds {len(fitting)} different answers. Give exactly one."
+        return BadAnswer(BadAnswerKind.AMBIGUOUS, message)
+    if fitting:
+        return Answer(next(iter(fitting.values())))
+    return BadAnswer(BadAnswerKind.INVALID, _listed(min(misfits, key=len)))
+
+
+def _schema_errors(validator: Draft202012Validator, value: JsonValue) -> list[ValidationError]:
+    try:
+        return list(islice(validator.iter_errors(value), MAX_LISTED_ERRORS + 1))
+    except Unresolvable as error:
+        message = f"The answer's schema refers to {error.ref!r}, which is not in it. Put it under '$defs'."
+        raise AnswerSchemaError(message) from None
+
+
+def _listed(errors: Sequence[ValidationError]) -> str:
+    lines = [
+        f"- at {_pointer(error)}: {clip(error.message, limit_bytes=MAX_ERROR_BYTES).text}"
+        for error in errors[:MAX_LISTED_ERRORS]
+    ]
+    if len(errors) > MAX_LISTED_ERRORS:
+        lines.append("- and more")
+    return "\n".join(("The JSON does not fit the schema:", *lines))
+
+
+def _pointer(error: ValidationError) -> str:
+    steps = (str(step).replace("~", "~0").replace("/", "~1") for step in error.absolute_path)
+    return json.dumps("".join(f"/{step}" for step in steps), ensure_ascii=False)
