@@ -268,12 +268,12 @@ def default_threads(environ: Mapping[str, str] | None = None) -> int:
     raise ModelError(f"SOL_LOCAL_THREADS is {setting!r}; set it to a whole number of at least 1, or unset it.")
 
 
-def _usable_cores(quota_file: Path = _CGROUP_QUOTA) -> int:
+def _usable_cores() -> int:
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
     try:
-        quota, period = quota_file.read_text(encoding="ascii").split()
+        quota, period = _CGROUP_QUOTA.read_text(encoding="ascii").split()
         return min(cores, math.ceil(int(quota) / int(period)))
     except (OSError, ValueError):
         return cores  # no container, or one without a limit

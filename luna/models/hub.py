@@ -42,7 +42,7 @@ class HubSource:
             try:
                 with _open(url, start=stream.tell()) as response:
                     if response.status != http.HTTPStatus.PARTIAL_CONTENT:
-                        stream.truncate(0)
+                        stream.truncate(stream.seek(0))
                     while chunk := response.read(CHUNK_BYTES):
                         if stream.tell() + len(chunk) > model.size_bytes:
                             raise WeightsError(f"{url} sends more than the expected {model.size_bytes} bytes.")

@@ -23,6 +23,7 @@ _GGUF_MAGIC = b"GGUF"
 _EXTRAS = {"openai": "openai", "anthropic": "anthropic", "ollama": "ollama"}
 _SECRET_NAME = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
 _SHORTEST_SECRET = 6
+_WHAT_TO_WRITE = "Write local, local:NAME, openai:NAME, anthropic:NAME or ollama:NAME, or give a base URL as well."
 
 
 def resolve_chat_model(name: str, *, base_url: str | None = None, **options: Any) -> "BaseChatModel":  # noqa: ANN401
@@ -40,6 +41,8 @@ def resolve_chat_model(name: str, *, base_url: str | None = None, **options: Any
         WeightsError: If the weights of a known model are not the publisher's.
         ModelError: If the model's settings are wrong.
     """
+    if not name.strip():
+        raise ModelNotFoundError(f"No model is named. {_WHAT_TO_WRITE}")
     provider, _, rest = name.strip().partition(":")
     if provider == LOCAL:
         if base_url is not None:
@@ -106,10 +109,7 @@ def _remote(name: str, base_url: str | None, options: dict[str, Any]) -> "BaseCh
         reason = _reason(error, settings)
         if provider in _EXTRAS:
             raise ModelError(f"{name!r} cannot be set up: {reason}") from None
-        raise ModelNotFoundError(
-            f"{name!r} is no model: {reason} Write local, local:NAME, openai:NAME, anthropic:NAME, ollama:NAME, "
-            f"or give a base URL as well."
-        ) from None
+        raise ModelNotFoundError(f"{name!r} is no model: {reason} {_WHAT_TO_WRITE}") from None
 
 
 def _install(extra: str, who: str) -> str:
