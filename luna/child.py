@@ -1,0 +1,194 @@
+"""One started process as an asyncio program sees it: its pipes, its exit, its status.
+
+Reads without ever blocking and in bounded memory; decides nothing. The process is waited for last, in `close`, so
+that until then its pid and group cannot become somebody else's.
+"""
+
+import asyncio
+import math
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Final
+
+from luna.output import KeptOutput, LineSplitter
+from luna.processtable import POLL_S, look
+
+_CHUNK_BYTES: Final = 65_536
+
+
+@dataclass(slots=True)
+class _Stream:
+    file: IO[bytes]
+    kept: KeptOutput
+    lines: LineSplitter | None = None
+
+
+class Child:
+    """A process with its streams; to be made in a running event loop.
+
+    Args:
+        popen: Just started, with unbuffered pipes for stdout and stderr.
+        keep_bytes: How much of each stream to keep.
+        wake_at_bytes: `wait` returns early once both streams together have passed this many bytes.
+
+    Attributes:
+        exited: It has ended; its status is there after `close`.
+        failure: What `on_line` raised.
+        last_output: Loop time of the last byte, or of the start.
+        status: Exit code, or a signal's number negated. None while it runs, or where somebody else took it.
+    """
+
+    def __init__(self, popen: subprocess.Popen[bytes], *, keep_bytes: int, wake_at_bytes: int | None) -> None:
+        self._popen = popen
+        self._loop = asyncio.get_running_loop()
+        self._streams = [
+            _Stream(file, KeptOutput(keep_bytes)) for file in (popen.stdout, popen.stderr) if file is not None
+        ]
+        self._wake_at_bytes = math.inf if wake_at_bytes is None else wake_at_bytes
+        self._input = memoryview(b"")
+        self._exit_handle: int | None = None
+        self._changed = asyncio.Event()
+        self._closed = False
+        self.exited = False
+        self.failure: Exception | None = None
+        self.last_output = self._loop.time()
+        self.status: int | None = None
+
+    @property
+    def output(self) -> tuple[KeptOutput, KeptOutput]:
+        """What is kept of stdout and stderr."""
+        out, err = self._streams
+        return out.kept, err.kept
+
+    @property
+    def is_over_limit(self) -> bool:
+        """Tell whether more than `wake_at_bytes` have been written."""
+        return sum(stream.kept.total for stream in self._streams) > self._wake_at_bytes
+
+    def attach(self, stdin: bytes, on_line: Callable[[bytes], None] | None) -> None:
+        """Begin to read, to write and to wait for its exit."""
+        if on_line is not None:
+            self._streams[0].lines = LineSplitter(on_line)
+        for stream in self._streams:
+            os.set_blocking(stream.file.fileno(), False)
+            self._loop.add_reader(stream.file.fileno(), self._read, stream)
+        if self._popen.stdin is not None:
+            self._input = memoryview(stdin)
+            os.set_blocking(self._popen.stdin.fileno(), False)
+            self._loop.add_writer(self._popen.stdin.fileno(), self._write, self._popen.stdin)
+        self._exit_handle = _exit_handle(self._popen.pid)
+        if self._exit_handle is None:
+            self._poll_exit()
+        else:
+            self._loop.add_reader(self._exit_handle, self._note_exit)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until something has changed: exit, an end of output, too much of it, a failure; or the time is over."""
+        self._changed.clear()
+        alarm = self._loop.call_later(seconds, self._changed.set) if seconds < math.inf else None
+        try:
+            await self._changed.wait()
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
+    def open_pipes(self) -> tuple[int, ...]:
+        """Return the inodes of those output pipes that somebody may still write to."""
+        files = [stream.file for stream in self._streams]
+        return tuple(os.fstat(file.fileno()).st_ino for file in files if not file.closed)
+
+    def close(self) -> None:
+        """Close all handles and take the status; does not wait for a process that is still alive."""
+        self._closed = True
+        for stream in self._streams:
+            self._close_stream(stream)
+        self._close_stdin()
+        self._close_exit_handle()
+        try:
+            pid, status = os.waitpid(self._popen.pid, os.WNOHANG)
+        except ChildProcessError:  # somebody else has waited for it, or SIGCHLD is ignored
+            self._popen.returncode = 0  # not known; only keeps Popen off a pid that is no longer ours
+            return
+        if pid == 0:  # dying, or not to be ended
+            threading.Thread(target=self._popen.wait, daemon=True).start()
+            return
+        self.status = self._popen.returncode = os.waitstatus_to_exitcode(status)
+
+    def _read(self, stream: _Stream) -> None:
+        try:
+            data = os.read(stream.file.fileno(), _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        stream.kept.add(data)
+        try:
+            if stream.lines is not None:
+                stream.lines.feed(data) if data else stream.lines.finish()
+        except Exception as error:  # noqa: BLE001 - run_process raises it; here the loop would only log it
+            self.failure, stream.lines = error, None
+            self._changed.set()
+        if not data:
+            self._close_stream(stream)
+            return
+        self.last_output = self._loop.time()
+        if self.is_over_limit:
+            self._changed.set()
+
+    def _close_stream(self, stream: _Stream) -> None:
+        if not stream.file.closed:
+            self._forget(self._loop.remove_reader, stream.file.fileno())
+            stream.file.close()
+            self._changed.set()
+
+    def _write(self, file: IO[bytes]) -> None:
+        try:
+            self._input = self._input[os.write(file.fileno(), self._input[:_CHUNK_BYTES]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it does not want the rest
+            self._input = self._input[:0]
+        if not self._input:
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        file = self._popen.stdin
+        if file is not None and not file.closed:
+            self._forget(self._loop.remove_writer, file.fileno())
+            file.close()
+
+    def _note_exit(self) -> None:
+        self._close_exit_handle()
+        self.exited = True
+        self._changed.set()
+
+    def _poll_exit(self) -> None:
+        with suppress(OSError):  # out of file handles: look again later
+            seen = look(self._popen.pid)
+            if seen is None or not seen.alive:
+                self._note_exit()
+        if not self.exited and not self._closed:
+            self._loop.call_later(POLL_S, self._poll_exit)
+
+    def _close_exit_handle(self) -> None:
+        if self._exit_handle is not None:
+            self._forget(self._loop.remove_reader, self._exit_handle)
+            os.close(self._exit_handle)
+            self._exit_handle = None
+
+    def _forget(self, remove: Callable[[int], bool], handle: int) -> None:
+        if not self._loop.is_closed():
+            remove(handle)
+
+
+def _exit_handle(pid: int) -> int | None:
+    """Return a handle that becomes readable when a child exits, without waiting for it; None where there is none."""
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:  # an old kernel, a sandbox, or no more file handles
+        return None

@@ -1,0 +1,314 @@
+"""The one place where child processes are run and ended: whole process groups, within a bounded time.
+
+Must never put a command through a shell, hand the environment's secrets on, or let a child's child outlive the call.
+"""
+
+import asyncio
+import logging
+import math
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from luna.child import Child
+from luna.errors import WorkerConfigError
+from luna.launch import child_environment, explain, marked, split_command, start
+from luna.leftovers import KILL_ROUND_S, KILL_ROUNDS, Family, Origin, ProcessRegistry
+from luna.processtable import POLL_S, look, pipe_writers
+
+__all__ = [
+    "ProcessKind",
+    "ProcessLimits",
+    "ProcessRegistry",
+    "ProcessResult",
+    "child_environment",
+    "run_process",
+    "split_command",
+]
+
+ProcessKind = Literal["exited", "killed", "timeout", "inactive", "output_limit", "not_started"]
+_SETTLE_S: Final = 0.25
+"""How long what a command leaves behind may finish by itself after a normal end (`> >(tee log)`)."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """What one run of a command may use. None means no limit.
+
+    Attributes:
+        timeout_s: Seconds from start to end.
+        inactivity_s: Seconds without a byte of output.
+        grace_s: Seconds between TERM and KILL; 0 kills at once.
+        output_bytes: Bytes kept of each stream (half head, half tail); more is counted only.
+        stop_at_output_bytes: End the command when both streams together have passed this many bytes.
+        memory_bytes: Address space of each of its processes. Linux only.
+        cpu_s: Processor seconds of each of its processes; then it is killed by signal.
+
+    Raises:
+        WorkerConfigError: If a value is not positive (`grace_s`: negative), or not a number.
+    """
+
+    timeout_s: float | None
+    inactivity_s: float | None = None
+    grace_s: float = 2.0
+    output_bytes: int = 65_536
+    stop_at_output_bytes: int | None = None
+    memory_bytes: int | None = None
+    cpu_s: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is None or (name == "grace_s" and value == 0):
+                continue
+            if isinstance(value, bool) or not (value > 0 and math.isfinite(value)):
+                raise WorkerConfigError(f"ProcessLimits.{name} is {value!r}; give a positive number.")
+        if self.memory_bytes is not None and sys.platform != "linux":
+            raise WorkerConfigError("ProcessLimits.memory_bytes can be enforced on Linux only; leave it out.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessResult:
+    """How one command ended. No process of it is alive, except `leftovers`.
+
+    Attributes:
+        kind: exited: by itself, see `exit_code`. killed: by a signal that was not ours, or its status was lost (see
+            `error`). timeout, inactive, output_limit: ended by us for this reason. not_started: see `error`.
+        exit_code: Set when and only when it exited by itself.
+        signal: The signal that its first process died of, if it did.
+        stdout: What is kept of it, see `ProcessLimits.output_bytes`.
+        stderr: Likewise.
+        stdout_bytes: How many bytes there were.
+        stderr_bytes: Likewise.
+        seconds: From start to return.
+        leftovers: Pids that could not be ended, or that hold its output open and are not proven to come from it.
+        escaped: Pids that came from it and had left its session (`setsid`); ended, unless in `leftovers` too.
+        error: Why it was not started, or why its status is unknown; else empty.
+
+    Raises:
+        ValueError: On a combination that cannot be.
+    """
+
+    kind: ProcessKind
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    seconds: float
+    leftovers: tuple[int, ...] = ()
+    escaped: tuple[int, ...] = ()
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.kind == "exited") != (self.exit_code is not None):
+            raise ValueError(f"kind {self.kind!r} with exit_code {self.exit_code!r}: exited, and only it, has one.")
+        if (self.kind == "not_started" or (self.kind == "killed" and self.signal is None)) and not self.error:
+            raise ValueError(f"kind {self.kind!r} without signal needs an error text.")
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    limits: ProcessLimits,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    on_line: Callable[[bytes], None] | None = None,
+    registry: ProcessRegistry | None = None,
+) -> ProcessResult:
+    """Run a command in a session of its own; when this returns or raises, all that came from it has been ended.
+
+    Ended means TERM to the group and to every descendant outside of it, `grace_s`, KILL. That takes at most one
+    second more than `grace_s`, also when cancelled again meanwhile or when somebody holds the output open.
+
+    Args:
+        argv: Program and arguments; no shell looks at them.
+        cwd: Where it runs.
+        limits: What it may use.
+        stdin: Written to its standard input, which is then closed. It need not read it.
+        env: Added to `child_environment`.
+        on_line: Called in the event loop with each line of stdout, cut at `LINE_BYTES`. What it raises ends the command
+            and is raised here.
+        registry: Where to record it while it runs.
+
+    Raises:
+        WorkerConfigError: If `argv` is empty, or the system is not POSIX.
+        OSError: If the registry's directory cannot be written; then nothing was started.
+
+    Source: S10, PROC-01, PROC-02.
+    """
+    if sys.platform == "win32":
+        raise WorkerConfigError(
+            "Commands need POSIX process groups, which Windows lacks; run under Linux, macOS or WSL."
+        )
+    if not argv:
+        raise WorkerConfigError("argv is empty; give at least the program.")
+    begun = time.monotonic()
+    token = secrets.token_hex(16)
+    if registry is not None:
+        registry.expect(token, argv[0])
+    try:
+        popen = start(
+            argv,
+            cwd=cwd,
+            environment=marked(child_environment(env), token),
+            with_stdin=bool(stdin),
+            memory_bytes=limits.memory_bytes,
+            cpu_s=limits.cpu_s,
+        )
+    except (OSError, ValueError) as error:
+        if registry is not None:
+            registry.remove(token)
+        return ProcessResult(kind="not_started", seconds=time.monotonic() - begun, error=explain(error, argv[0], cwd))
+    run = _Run(popen, token, limits, registry)
+    try:
+        run.attach(stdin, on_line)
+        kind = await run.watch()
+        await run.end(by_itself=kind == "exited")
+    except GeneratorExit:  # nothing can be awaited any more; close() kills
+        raise
+    except BaseException:
+        await run.end(by_itself=False)
+        run.raise_pending()
+        raise
+    finally:
+        run.close()
+    run.raise_pending()
+    return run.result(kind, seconds=time.monotonic() - begun)
+
+
+class _Run:
+    """A started command: watches it, ends all of it, says how it ended."""
+
+    def __init__(
+        self, popen: subprocess.Popen[bytes], token: str, limits: ProcessLimits, registry: ProcessRegistry | None
+    ) -> None:
+        self._pid = popen.pid
+        self._limits = limits
+        self._registry = registry
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._child = Child(popen, keep_bytes=limits.output_bytes, wake_at_bytes=limits.stop_at_output_bytes)
+        seen = None
+        with suppress(OSError):  # out of file handles; the token is proof as well
+            seen = look(popen.pid)
+        self._family = Family(Origin(token, popen.pid, seen.started if seen is not None else 0.0), held=True)
+        self._ended = self._cancelled = False
+        self._leftovers: tuple[int, ...] = ()
+
+    def attach(self, stdin: bytes, on_line: Callable[[bytes], None] | None) -> None:
+        """Record it and begin to read, write and wait."""
+        if self._registry is not None:
+            self._registry.add(self._family)
+        self._child.attach(stdin, on_line)
+
+    async def watch(self) -> ProcessKind:
+        """Wait until it has exited or must be ended; tell which."""
+        child, limits = self._child, self._limits
+        while True:
+            if child.failure is not None:
+                raise child.failure
+            if child.exited:
+                return "exited"
+            if child.is_over_limit:
+                return "output_limit"
+            now = self._loop.time()
+            until_timeout = math.inf if limits.timeout_s is None else self._begun + limits.timeout_s - now
+            until_idle = math.inf if limits.inactivity_s is None else child.last_output + limits.inactivity_s - now
+            if until_timeout <= 0:
+                return "timeout"
+            if until_idle <= 0:
+                return "inactive"
+            await child.wait(min(until_timeout, until_idle))
+
+    async def end(self, *, by_itself: bool) -> None:
+        """End all of it; bounded in time. A cancellation meanwhile is kept for `raise_pending`."""
+        if not await self._stop(by_itself=by_itself):
+            self._leftovers = self._find_leftovers()
+            _log.warning("Command with pid %d left processes that could not be ended: %s", self._pid, self._leftovers)
+        self._ended = True
+
+    async def _stop(self, *, by_itself: bool) -> bool:
+        grace_s = self._limits.grace_s
+        if by_itself and await self._gone_within(min(_SETTLE_S, grace_s)):
+            return True
+        self._send(signal.SIGTERM)
+        if await self._gone_within(grace_s):
+            return True
+        for _ in range(KILL_ROUNDS):
+            self._send(signal.SIGKILL)
+            if await self._gone_within(KILL_ROUND_S):
+                return True
+        return False
+
+    async def _gone_within(self, seconds: float) -> bool:
+        deadline = self._loop.time() + seconds
+        while True:
+            with suppress(OSError):  # out of file handles: not known, so not gone
+                if not self._child.open_pipes() and self._family.is_gone():
+                    return True
+            left = deadline - self._loop.time()
+            if left <= 0:
+                return False
+            try:
+                await self._child.wait(min(POLL_S, left))
+            except asyncio.CancelledError:
+                self._cancelled = True
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(OSError):  # out of file handles: the group has got it
+            self._family.send(number)
+
+    def _find_leftovers(self) -> tuple[int, ...]:
+        found: set[int] = set()
+        with suppress(OSError):
+            found.update(seen.pid for seen in self._family.living())
+            for inode in self._child.open_pipes():
+                found.update(pipe_writers(inode, since=self._family.origin.started))
+        return tuple(sorted(found))
+
+    def raise_pending(self) -> None:
+        """Raise what came up while it was being ended: a cancellation, or an error of `on_line`."""
+        if self._cancelled:
+            raise asyncio.CancelledError
+        if self._child.failure is not None:
+            raise self._child.failure
+
+    def close(self) -> None:
+        """Free everything at once; kills first where `end` did not finish."""
+        if not self._ended:
+            self._send(signal.SIGKILL)
+        if self._registry is not None:
+            self._registry.remove(self._family.origin.token, keep_file=bool(self._leftovers))
+        self._child.close()
+
+    def result(self, kind: ProcessKind, *, seconds: float) -> ProcessResult:
+        """Say how it ended."""
+        status, error = self._child.status, ""
+        if kind == "exited" and (status is None or status < 0):
+            kind = "killed"
+            error = "" if status is not None else "Its exit status was lost; do not ignore or handle SIGCHLD elsewhere."
+        out, err = self._child.output
+        return ProcessResult(
+            kind=kind,
+            exit_code=status if kind == "exited" else None,
+            signal=-status if status is not None and status < 0 else None,
+            stdout=out.value(),
+            stderr=err.value(),
+            stdout_bytes=out.total,
+            stderr_bytes=err.total,
+            seconds=seconds,
+            leftovers=self._leftovers,
+            escaped=self._family.escaped,
+            error=error,
+        )
