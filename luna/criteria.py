@@ -26,7 +26,7 @@ class CommandCriterion(_Criterion):
     """
 
     kind: ClassVar[str] = "command"
-    command: tuple[Text, ...] | Text
+    command: Annotated[tuple[str, ...], Field(min_length=1)] | Text
     exit_code: int = Field(default=0, ge=0, le=255)
     timeout_s: float = Field(default=120.0, gt=0)
 

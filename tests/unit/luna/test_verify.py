@@ -95,6 +95,11 @@ async def test_command_that_fails_shows_its_output(tmp_path: Path) -> None:
     assert ok is False
 
 
+async def test_words_of_a_command_stay_as_they_are(tmp_path: Path) -> None:
+    assert await one(tmp_path, {"command": ["test", " a ", "=", " a "]}) == (True, "")
+    assert await one(tmp_path, {"command": ["test", "", "=", " "]}) == (False, "exit code 1, wanted 0")
+
+
 @pytest.mark.parametrize(
     ("criterion", "detail"),
     [

@@ -1,0 +1,1 @@
+"""The kinds of Lunas. Importing this package imports none of them; see `luna.workers.registry`."""

@@ -1,0 +1,193 @@
+"""What the end of a command means as a report. A status comes only from a whole, valid record and a good exit."""
+
+import io
+import signal
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, assert_never
+
+from pydantic import JsonValue, ValidationError
+
+from luna.process import ProcessLimits, ProcessResult
+from luna.protocol import REPORT, Data, Failed, FailedKind, Report, Stuck, StuckKind, Success
+from luna.redact import redact
+from luna.strictjson import loads
+from luna.text import clip, repeated, strip_controls
+
+OutputKind: TypeAlias = Literal["text", "json", "report"]
+
+_TAIL_BYTES: Final = 2_000
+_REASON_BYTES: Final = 500
+_REPETITION_BYTES: Final = 65_536  # how much of a reply is looked through for repetition
+_SIGNAL_BASE: Final = 128  # a shell reports a child killed by signal n as exit code 128 + n
+_UNREADABLE: Final = frozenset({FailedKind.FORMAT, FailedKind.NO_STATUS, FailedKind.TRUNCATED})
+_MODELS: Final[dict[str, type[Data]]] = {"SUCCESS": Success, "STUCK": Stuck, "FAILED": Failed}
+
+
+def judge(
+    result: ProcessResult,
+    *,
+    name: str,
+    output: OutputKind,
+    ok_exit_codes: Collection[int],
+    limits: ProcessLimits,
+    leave_out: Callable[[bytes], bool] | None = None,
+) -> Report:
+    """Turn the end of a command into a report.
+
+    Args:
+        result: How it ended.
+        name: The program, for messages.
+        output: What its standard output is.
+        ok_exit_codes: Exit codes that may be a SUCCESS.
+        limits: Those it ran under.
+        leave_out: Tells which lines of standard output are no part of the reply.
+
+    Source: S52, S55, STAT-01, LOOP-07.
+    """
+    evidence = _evidence(result)
+    match result.kind:
+        case "exited":
+            return _exited(result, evidence, _Reading(name, output, frozenset(ok_exit_codes), limits, leave_out))
+        case "killed":
+            how = _signal_name(result.signal) if result.signal is not None else result.error
+            return Failed(kind=FailedKind.KILLED, reason=f"{name} was killed: {how}", evidence=evidence)
+        case "timeout":
+            blocker = f"{name} did not end within {limits.timeout_s:g} s and was ended"
+            return Stuck(kind=StuckKind.TIMEOUT, blocker=blocker, summary="Time-out.", evidence=evidence)
+        case "inactive":
+            blocker = f"{name} wrote nothing for {limits.inactivity_s:g} s and was ended"
+            return Stuck(kind=StuckKind.TIMEOUT, blocker=blocker, summary="No sign of life.", evidence=evidence)
+        case "output_limit":
+            return _over_limit(result, evidence, limits)
+        case "not_started":
+            return Failed(kind=FailedKind.NOT_STARTED, reason=result.error, evidence=evidence)
+        case _:
+            assert_never(result.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the output of a command that ended by itself is read."""
+
+    name: str
+    output: OutputKind
+    ok_exit_codes: frozenset[int]
+    limits: ProcessLimits
+    leave_out: Callable[[bytes], bool] | None
+
+
+def _exited(result: ProcessResult, evidence: tuple[str, ...], reading: _Reading) -> Report:
+    code = result.exit_code or 0
+    good = code in reading.ok_exit_codes
+    if not good and (how := _signal_name(code - _SIGNAL_BASE)):
+        reason = f"{reading.name} ended with exit code {code}: {how}"
+        return Failed(kind=FailedKind.KILLED, reason=reason, evidence=evidence)
+    if result.stdout_bytes > reading.limits.output_bytes:
+        return _over_limit(result, evidence, reading.limits)
+    report = _read(result, evidence, reading) if good or reading.output == "report" else None
+    if good and report is not None:
+        return report
+    if isinstance(report, Stuck) or (isinstance(report, Failed) and report.kind not in _UNREADABLE):
+        return report  # its own word, and no claim of success
+    last = _tail(result.stderr, _REASON_BYTES)
+    claim = ("claimed SUCCESS nevertheless",) if isinstance(report, Success) else ()
+    reason = f"{reading.name} ended with exit code {code}{': ' + last if last else ''}"
+    return Failed(kind=FailedKind.EXIT, reason=reason, evidence=(*claim, *evidence))
+
+
+def _read(result: ProcessResult, evidence: tuple[str, ...], reading: _Reading) -> Report:
+    data = result.stdout
+    if reading.leave_out is not None:
+        data = b"".join(line for line in io.BytesIO(data) if not reading.leave_out(line))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"the output of {reading.name} is no UTF-8 at byte {error.start}"
+        return Failed(kind=FailedKind.FORMAT, reason=reason, evidence=evidence)
+    match reading.output:
+        case "text":
+            value: JsonValue = text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
+        case "json":
+            try:
+                value = loads(text)
+            except ValueError as error:
+                reason = f"the output of {reading.name} is no JSON value: {error}"
+                return Failed(kind=FailedKind.FORMAT, reason=reason, evidence=evidence)
+        case "report":
+            return _record(text, evidence, reading.name)
+        case _:
+            assert_never(reading.output)
+    risks = tuple(f"process {pid} could not be ended" for pid in result.leftovers)
+    return Success(
+        summary=f"{reading.name} ended with exit code {result.exit_code}.", result=value, remaining_risks=risks
+    )
+
+
+def _record(text: str, evidence: tuple[str, ...], name: str) -> Report:
+    """The report that is the last line; a status anywhere else may be quoted, and does not count."""
+    last = text.rstrip().rpartition("\n")[2].strip()
+    try:
+        value = loads(last)
+    except ValueError as error:
+        if not last.startswith("{"):
+            return _no_status(name, evidence)
+        if last.endswith("}"):
+            return Failed(kind=FailedKind.FORMAT, reason=f"the report of {name} is no JSON: {error}", evidence=evidence)
+        return Failed(kind=FailedKind.TRUNCATED, reason=f"the report of {name} is cut off", evidence=evidence)
+    if not isinstance(value, dict) or "status" not in value:
+        return _no_status(name, evidence)
+    try:
+        return REPORT.validate_python(_with_suggestions(value))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        reason = f"the report of {name} is not valid: {where}: {first['msg']}"
+        return Failed(kind=FailedKind.FORMAT, reason=reason, evidence=evidence)
+
+
+def _with_suggestions(record: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """What a report has no field for (new tasks, other criteria) is kept as a suggestion. Source: S05."""
+    status = record["status"]
+    model = _MODELS.get(status) if isinstance(status, str) else None
+    if model is None:
+        return record
+    others = {key: value for key, value in record.items() if key not in model.model_fields}
+    suggestions = record.get("suggestions", {})
+    if not others or not isinstance(suggestions, dict):
+        return record
+    return {key: value for key, value in record.items() if key not in others} | {"suggestions": suggestions | others}
+
+
+def _no_status(name: str, evidence: tuple[str, ...]) -> Failed:
+    reason = f"the last line of {name} is no JSON object with a status"
+    return Failed(kind=FailedKind.NO_STATUS, reason=reason, evidence=evidence)
+
+
+def _over_limit(result: ProcessResult, evidence: tuple[str, ...], limits: ProcessLimits) -> Failed:
+    reason = "reply over limit"
+    text = result.stdout[:_REPETITION_BYTES].decode("utf-8", "replace")
+    if found := repeated(text):
+        unit = clip(found.unit, limit_bytes=100).text
+        reason += f", repeated text ({unit!r}, {found.count} times in a row)"
+    reason += f"; the limit is {limits.output_bytes} bytes"
+    return Failed(kind=FailedKind.OUTPUT_LIMIT, reason=reason, evidence=evidence)
+
+
+def _evidence(result: ProcessResult) -> tuple[str, ...]:
+    """Ends of both streams, and what could not be ended."""
+    tails = {"stdout": _tail(result.stdout, _TAIL_BYTES), "stderr": _tail(result.stderr, _TAIL_BYTES)}
+    seen = [f"{stream}: {tail}" for stream, tail in tails.items() if tail]
+    return (*seen, *(f"process {pid} could not be ended" for pid in result.leftovers))
+
+
+def _tail(data: bytes, limit: int) -> str:
+    text = strip_controls(data[-limit:].decode("utf-8", "replace")).lstrip("\ufffd").strip()
+    return redact(text)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"signal {signal.Signals(number).name}"
+    except ValueError:
+        return ""
