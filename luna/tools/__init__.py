@@ -1,0 +1,1 @@
+"""What an agent may use. Every tool stays inside the workspace and answers with text, never with an exception."""
