@@ -145,7 +145,7 @@ class CommandWorker:
             cwd=delivery.workspace,
             limits=self._limits,
             stdin=stdin,
-            env={**passed_on, "SOL_WORKSPACE": str(delivery.workspace), "SOL_ATTEMPT": delivery.key},
+            env={**passed_on, "SOL_WORKSPACE": str(delivery.workspace.absolute()), "SOL_ATTEMPT": delivery.key},
             on_line=on_line,
             registry=self._processes,
         )
