@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from luna.monitor.settings import MonitorSettings
+from sol.errors import StrategyError
 from sol.rules import Rule, parse_rule
 from sol.strategy.dimensions import DIMENSIONS
 from sol.tree.node import DIGITS
@@ -162,6 +163,23 @@ class Strategy(_Part):
     def sections(self) -> Mapping[str, tuple[Rule, ...]]:
         """The rules by section, read."""
         return {name: tuple(parse_rule(rule) for rule in rules) for name, rules in self.rules.items()}
+
+    def with_limits(self, *, max_depth: int | None, budget: "Budget | Mapping[str, Any] | None") -> "Strategy":
+        """The same strategy with other limits, where they are given; for whoever starts or resumes the run.
+
+        Raises:
+            StrategyError: If a limit is out of its range.
+        """
+        given = budget.model_dump(exclude_unset=True) if isinstance(budget, Budget) else dict(budget or {})
+        data = self.model_dump(mode="json")
+        data["budget"] |= given
+        if max_depth is not None:
+            data["max_depth"] = max_depth
+        try:
+            return Strategy.model_validate(data)
+        except ValidationError as error:
+            lines = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            raise StrategyError("The limits cannot be used. " + "; ".join(lines)) from error
 
     def narrowed(self, *, max_depth: int | None = None, budget: Budget | None = None) -> "Strategy":
         """The same strategy with tighter limits; limits are never widened by it. Source: S13."""

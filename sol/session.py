@@ -1,0 +1,183 @@
+"""One run while this process works on it: its lease, its tree, its dispatcher, and the one way to commit a step.
+
+A step is folded, committed in one transaction, told to listeners, and only then acted on.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from luna.clock import Clock
+from sol.core.assign import request
+from sol.core.decide import step
+from sol.core.schedule import unwanted
+from sol.dispatch.protocol import Dispatcher, Effect
+from sol.journal import Journal, Lease, NewRecord
+from sol.strategy.schema import Strategy
+from sol.tree.events import Command, Event, EventType
+from sol.tree.node import State, Tree
+
+POLL_S = 0.5
+"""Seconds between looks for requests from other processes."""
+
+BEAT_S = 5.0
+"""Seconds between signs of life for other hosts."""
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Session:
+    """A run in work.
+
+    Attributes:
+        tree: The fold of all committed events.
+        commands: Started by the last step and not yet submitted.
+        stopping: Someone asked for an interruption; no new effect is started.
+        listeners: Told each event once it is committed.
+        started: Monotonic time when this session began, for the time budget.
+        before_s: Seconds that earlier sessions of the run took.
+    """
+
+    lease: Lease
+    journal: Journal
+    tree: Tree
+    strategy: Strategy
+    dispatcher: Dispatcher
+    clock: Clock
+    commands: list[Command] = field(default_factory=list)
+    stopping: str = ""
+    listeners: list[Listener] = field(default_factory=list)
+    started: float = 0.0
+    before_s: float = 0.0
+    polled: float = 0.0
+    beaten: float = 0.0
+    cancelled: set[tuple[str, str, int]] = field(default_factory=set)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is still to be waited for."""
+        return bool(self.tree.inflight or self.commands)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of work on the run, earlier sessions included."""
+        return self.before_s + self.clock.monotonic() - self.started
+
+    async def commit(self, incoming: Iterable[Event]) -> None:
+        """Take facts in: decide, commit, tell; leaves the commands to `delegate`.
+
+        Raises:
+            ConflictError: If another process has taken the run over. Nothing was written.
+        """
+        done = step(self.tree, incoming, self.strategy, stopping=bool(self.stopping))
+        if not done.events:
+            return
+        now = self.clock.now()
+        for event in done.events:
+            if event.type == EventType.STARTED:
+                self.tree.nodes[event.node].since = now
+        records = [NewRecord(now, event.type, event.node, event.data) for event in done.events]
+        await self.journal.append(self.lease, records, status=self.tree.status, summary=self._summary())
+        self.commands.extend(done.commands)
+        for listener in self.listeners:
+            for event in done.events:
+                listener(event)
+
+    def _summary(self) -> dict[str, Any]:
+        spent = self.tree.spent
+        return {
+            "nodes": len(self.tree.nodes),
+            "calls": spent.calls,
+            "tokens": spent.tokens,
+            "cost": spent.cost,
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
+
+    def delegate(self) -> None:
+        """Submit the commands of the last step, and stop effects whose node has ended meanwhile."""
+        commands, self.commands = self.commands, []
+        for command in commands:
+            if command.key in self.tree.inflight:
+                self.dispatcher.submit(Effect(command, request(self.tree, command, self.strategy)))
+        for command in unwanted(self.tree):
+            if command.key not in self.cancelled:
+                self.cancelled.add(command.key)
+                self.dispatcher.cancel(command.key)
+
+    async def collect(self) -> list[Event]:
+        """The next outcomes, requests from people, or the end of the time; empty while nothing has happened."""
+        if self.stopping:
+            return await self.dispatcher.stop(cause="interrupt", reason=self.stopping)
+        events = await self.dispatcher.next(timeout_s=self._patience())
+        seconds = self.strategy.budget.seconds
+        if seconds is not None and not self.tree.over and self.elapsed_s >= seconds:
+            events.append(Event(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": seconds}))
+        return [*events, *await self._requests()]
+
+    def _patience(self) -> float:
+        seconds = self.strategy.budget.seconds
+        left = POLL_S if seconds is None or self.tree.over else seconds - self.elapsed_s
+        return max(min(POLL_S, left), 0.0)
+
+    async def _requests(self) -> list[Event]:
+        """What other processes asked of this run since the last look."""
+        now = self.clock.monotonic()
+        if now - self.polled < POLL_S:
+            return []
+        self.polled = now
+        if now - self.beaten >= BEAT_S:
+            self.beaten = now
+            await self.journal.heartbeat(self.lease, self.clock.now())
+        found = []
+        for asked in await self.journal.take(self.lease):
+            if asked.kind == "stop":
+                self.interrupt(asked.payload.get("reason") or f"Stopped by {asked.by}.")
+            else:
+                event = request_event(self.tree, asked.kind, asked.payload, by=asked.by, t=asked.t)
+                found += [event] if event is not None else []
+        return found
+
+    def interrupt(self, reason: str) -> None:
+        """Stop all workers at the next turn of the loop, so that the run can be resumed later."""
+        self.stopping = reason
+        self.dispatcher.wake()
+
+
+def request_event(tree: Tree, kind: str, payload: dict[str, Any], *, by: str, t: float) -> Event | None:
+    """The event of what a person asked for; None when it names nothing that is there any more."""
+    node = tree.nodes.get(str(payload.get("node", "")))
+    if node is None:
+        return None
+    said = {"by": by, "at": t}
+    match kind:
+        case "cancel" if not node.ended:
+            return Event(EventType.CANCEL_REQUESTED, node.path, {"reason": str(payload.get("reason", "")), **said})
+        case "answer" if node.state == State.WAITING:
+            return Event(EventType.ANSWERED, node.path, {"text": str(payload.get("text", "")), **said})
+        case "retry" if node.ended:
+            more = {name: payload[name] for name in ("note", "worker") if payload.get(name)}
+            return Event(EventType.RETRY_REQUESTED, node.path, {**more, **said})
+        case _:
+            return None
+
+
+async def wind_down(session: Session) -> None:
+    """Stop what still runs after the loop was left early, and commit what came of it."""
+    session.stopping = session.stopping or "The run was stopped."
+    events = await session.dispatcher.stop(cause="interrupt", reason=session.stopping)
+    if events or session.tree.status == "running":
+        await session.commit(events)
+
+
+async def shielded(action: Callable[[], Any]) -> None:
+    """Finish an action although the task that waits for it is being cancelled."""
+    task = asyncio.ensure_future(action())
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+    task.result()

@@ -1,0 +1,416 @@
+"""`Sol`: solve tasks, resume runs, answer, cancel and retry. The public face, together with `Task` and `Run`."""
+
+import asyncio
+import random
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from luna.clock import Clock, SystemClock
+from luna.errors import WorkerConfigError
+from luna.gate import Gates
+from luna.leftovers import ProcessRegistry
+from luna.models import resolve_chat_model
+from luna.protocol import Usage, Worker, WorkerSpec
+from luna.workers.function import FunctionWorker
+from luna.workers.registry import WorkerSettings, make_worker
+from sol.ambient import AMBIENT, enter
+from sol.blocking import run_blocking
+from sol.definition import input_hashes, recheck
+from sol.errors import ConflictError, NotFoundError, SolError, UsageError
+from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id, this_process
+from sol.planner import Planner, resolve_planner
+from sol.run import Run
+from sol.runner import Setup, drive, read_tree, record
+from sol.session import Session, request_event
+from sol.settings import Settings
+from sol.strategy.catalog import find, load_strategy
+from sol.strategy.schema import Budget, Strategy
+from sol.task import Task, TaskFile, load_task
+from sol.tree.events import Event, EventType
+from sol.tree.node import Tree
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+GIVEN = "given"
+"""Kind of a worker that was handed over as an object; such a run can only be resumed with the object at hand."""
+
+DEFAULT_LUNA = "local"
+_WITH_MODEL = ("model", "agent")
+_STARTED = EventType.RUN_STARTED
+
+
+@dataclass(kw_only=True)
+class Sol:
+    """Solves tasks by recursive decomposition.
+
+    Attributes:
+        strategy: Name, path or object; the task's own comes first. None: `binary`.
+        worker: Which Luna does tasks that name none: a kind, a specification, or a `Worker` object or plain function.
+        model: Name of the model for both, planning and work.
+        sol_model: Name or object of the model that plans; None: `SOL_MODEL`, and without it no model plans.
+        luna_model: Name of the model that works; None: `LUNA_MODEL`, and without it the local default.
+        base_url: Address of an OpenAI-compatible server for both.
+        workspace: Directory that tasks work in; None: a task file's own, or the current one.
+        store: Journal or its URL; None: `SOL_STORE`, or `.sol/runs.db` in the workspace given here or the current one.
+        max_depth: Narrows the strategy's depth limit.
+        budget: Narrows the strategy's budget.
+        concurrency: Most effects at the same time over all runs of this object; None: only the strategies' limits.
+        planner: Replaces Sol's own.
+    """
+
+    strategy: str | Path | Strategy | None = None
+    worker: "WorkerSpec | Mapping[str, Any] | str | Worker | Callable[..., Any] | None" = None
+    model: str | None = None
+    sol_model: "str | BaseChatModel | None" = None
+    luna_model: str | None = None
+    base_url: str | None = None
+    workspace: Path | str | None = None
+    store: "str | Journal | None" = None
+    max_depth: int | None = None
+    budget: Budget | Mapping[str, Any] | None = None
+    concurrency: int | None = None
+    planner: Planner | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    last: Run | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        settings = Settings()
+        self.sol_model = self.sol_model or self.model or settings.sol_model
+        self.luna_model = self.luna_model or self.model or settings.luna_model or DEFAULT_LUNA
+        self.base_url = self.base_url or settings.sol_base_url
+        if self.store is None:
+            self.store = settings.sol_store
+        self._gates = Gates(clock=self.clock, rng=self.rng)
+        self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    # --- solve -------------------------------------------------------------------------------------------------------
+
+    def solve(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
+        """Solve a task and return its run when it has ended, waits for an answer, or cannot go on.
+
+        Works inside a running event loop too (in a thread of its own); there `await asolve(…)` is the better way.
+
+        Raises:
+            UsageError: If the task, the strategy or a setting cannot be used. Nothing was started.
+            KeyboardInterrupt: After all workers were stopped; `last` is the run, which can be resumed.
+        """
+        return run_blocking(lambda: self.asolve(task))
+
+    async def asolve(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
+        """Like `solve`, for coroutines. Cancelling it interrupts the run in good order."""
+        return await (await self.start(task)).wait()
+
+    async def start(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
+        """Start to solve a task and return its run at once: follow `events()`, then `wait()`."""
+        given = _task_of(task)
+        workspace = self._workspace_of(given)
+        strategy, file = self._strategy_of(given.task, workspace)
+        spec = self._spec_of(given.task)
+        self._require_model(spec)
+        chain = enter(given.task.goal)
+        around = AMBIENT.get()
+        if around is not None:
+            strategy = strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
+        data = self._run_data(given, workspace, spec) | {"strategy": strategy.model_dump(mode="json")}
+        if file:
+            data["files"]["strategy"] = file
+            data["file_strategy"] = load_strategy(file).model_dump(mode="json")
+        setup = self._setup(workspace)
+        await setup.journal.open()
+        run_id = new_run_id(self.rng)
+        title = given.task.goal.splitlines()[0][:120]
+        lease = await setup.create(RunInfo(id=run_id, created_t=self.clock.now(), title=title, meta={}))
+        return self._launch(setup, setup.session(lease, Tree(), strategy, chain), [Event(_STARTED, "", data)])
+
+    def _run_data(self, given: "_Given", workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
+        """Data of a run's first event: all that a resume needs to know. Source: S01."""
+        assignment = given.task.assignment
+        return {
+            "assignment": assignment,
+            "worker": spec.model_dump(mode="json", exclude_defaults=True),
+            "sol": "model" if self.sol_model or self.planner else "rules",
+            "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
+            "luna_model": self.luna_model,
+            "workspace": str(workspace),
+            "inputs": input_hashes(assignment["inputs"], workspace),
+            "result_file": given.task.result_file,
+            "files": {"task": str(given.path.resolve())} if given.path else {},
+        }
+
+    def _launch(self, setup: Setup, session: Session, arrived: Sequence[Event]) -> Run:
+        run = Run(session.lease.run, session.tree, self.open_journal, session)
+
+        def told(_event: Event) -> None:
+            run.changed.set()
+
+        async def work() -> None:
+            try:
+                await drive(session, arrived, listeners=[told])
+            finally:
+                run.changed.set()
+                await self._done_with(setup.journal)
+                around = AMBIENT.get()
+                if around is not None:
+                    spent = session.tree.spent
+                    around.charge(Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost))
+
+        run.task = asyncio.create_task(work(), name=f"sol run {run.id}")
+        self.last = run
+        return run
+
+    # --- existing runs -----------------------------------------------------------------------------------------------
+
+    async def load(self, run_id: str) -> Run:
+        """A run as it stands in the journal, for looking at. A unique beginning of its id, or `latest`, is enough.
+
+        Raises:
+            NotFoundError: If there is no such run.
+        """
+        async with self.open_journal() as journal:
+            found = await journal.resolve(run_id)
+            tree, _ = await read_tree(journal, found)
+        return Run(found, tree, self.open_journal)
+
+    def resume(self, run_id: str, *, accept_changes: bool = False) -> Run:
+        """Take up a run again that was interrupted, killed, blocked, or ran out of budget; wait as `solve` does.
+
+        Raises:
+            NotFoundError: If there is no such run.
+            ConflictError: If a live process holds it, a file behind it has changed, or there is nothing to resume.
+        """
+        return run_blocking(lambda: self.aresume(run_id, accept_changes=accept_changes))
+
+    async def aresume(self, run_id: str, *, accept_changes: bool = False) -> Run:
+        """Like `resume`, for coroutines."""
+        return await (await self.start_again(run_id, accept_changes=accept_changes)).wait()
+
+    async def start_again(
+        self, run_id: str, *, accept_changes: bool = False, ask: Mapping[str, Any] | None = None
+    ) -> Run:
+        """Like `aresume`, returning at once.
+
+        Args:
+            run_id: Id, unique beginning, or `latest`.
+            accept_changes: Go on although the strategy file has changed since.
+            ask: A request to carry out first: `kind` (`answer` or `retry`) with what belongs to it.
+        """
+        async with self.open_journal() as journal:
+            found = await journal.resolve(run_id)
+            before, _ = await read_tree(journal, found)
+        if not before.nodes:
+            raise ConflictError(f"Run {found} was killed before its task was recorded; start it anew.")
+        strategy, changed = recheck(before.config, accept_changes=accept_changes)
+        strategy = strategy.with_limits(max_depth=self.max_depth, budget=self.budget)
+        setup = self._setup(Path(before.config["workspace"]), before.config)
+        await setup.journal.open()
+        try:
+            lease = await setup.take(found)
+            tree, _ = await read_tree(setup.journal, found)
+            try:
+                arrived = _to_resume(found, tree, ask, now=self.clock.now(), changed=changed, strategy=strategy)
+            except SolError:
+                await setup.journal.release(lease)
+                raise
+        except BaseException:
+            await self._done_with(setup.journal)
+            raise
+        session = setup.session(lease, tree, strategy, (tree.root.assignment["goal"],))
+        session.before_s = ((await setup.journal.info(found)).summary or {}).get("elapsed_s", 0.0)
+        return self._launch(setup, session, arrived)
+
+    async def request(self, run_id: str, kind: str, payload: Mapping[str, Any], *, by: str) -> str:
+        """Ask something of a run: of the process that works on it, or, when there is none, of its journal directly.
+
+        Args:
+            run_id: Id, unique beginning, or `latest`.
+            kind: `cancel`, `answer`, `retry` or `stop`.
+            payload: `node` (path; "" is the root) and what belongs to the kind: `reason`, `text`, `note`.
+            by: Who asks, for the record.
+
+        Returns:
+            `posted` when a live process will act on it, `done` when it was recorded here.
+
+        Raises:
+            NotFoundError: If there is no such run or node.
+            ConflictError: If the node's state does not allow it.
+        """
+        async with self.open_journal() as journal:
+            found = await journal.resolve(run_id)
+            tree, _ = await read_tree(journal, found)
+            now = self.clock.now()
+            event = None if kind == "stop" else _asked(found, tree, {"kind": kind, **payload}, by=by, now=now)
+            try:
+                lease = await journal.claim(found, this_process(secrets.token_hex(8)), now=now)
+            except ConflictError:
+                await journal.post(found, kind, dict(payload), t=now, by=by)
+                return "posted"
+            try:
+                if event is None:
+                    raise ConflictError(f"Nobody works on run {found}; there is nothing to stop.")
+                await record(journal, lease, tree, event, now=now)
+            finally:
+                await journal.release(lease)
+        return "done"
+
+    # --- what a run needs --------------------------------------------------------------------------------------------
+
+    def _workspace_of(self, given: "_Given") -> Path:
+        own = self.workspace if self.workspace is not None else given.directory
+        workspace = Path(own if own is not None else Path.cwd()).resolve()
+        if not workspace.is_dir():
+            raise UsageError(f"The workspace {str(workspace)!r} is not a directory. Create it, or give another.")
+        return workspace
+
+    def _strategy_of(self, task: Task, workspace: Path) -> tuple[Strategy, str | None]:
+        """The strategy with the limits given here, and the file it came from."""
+        chosen = self.strategy if self.strategy is not None else task.strategy or "binary"
+        if isinstance(chosen, Strategy):
+            return chosen.with_limits(max_depth=self.max_depth, budget=self.budget), None
+        path = find(str(chosen), workspace)
+        strategy = load_strategy(str(path)).with_limits(max_depth=self.max_depth, budget=self.budget)
+        return strategy, str(path.resolve())
+
+    def _spec_of(self, task: Task) -> WorkerSpec:
+        if task.worker is not None:
+            return task.worker
+        if self.worker is None:
+            return WorkerSpec(kind="model")
+        if isinstance(self.worker, WorkerSpec | Mapping | str):
+            return WorkerSpec.parse(self.worker)
+        return WorkerSpec(kind=GIVEN)
+
+    def _require_model(self, spec: WorkerSpec) -> None:
+        """Find out before anything is started that the Luna model cannot be had."""
+        if spec.kind in _WITH_MODEL and self.luna_model and not spec.options.get("model"):
+            resolve_chat_model(self.luna_model, base_url=self.base_url)
+
+    def _make_worker(self, spec: WorkerSpec, processes: ProcessRegistry) -> Worker:
+        if spec.kind == GIVEN:
+            if isinstance(self.worker, Worker):
+                return self.worker
+            if callable(self.worker):
+                return FunctionWorker(self.worker)
+            raise WorkerConfigError("This run's worker was an object of a Python program. Resume it from that program.")
+        if spec.kind in _WITH_MODEL and self.base_url and "base_url" not in spec.options:
+            spec = spec.model_copy(update={"options": {**spec.options, "base_url": self.base_url}})
+        return make_worker(spec, settings=WorkerSettings(processes=processes))
+
+    def _setup(self, workspace: Path, started: Mapping[str, Any] | None = None) -> Setup:
+        """What this process brings to a run; of a run that was started before, models not given here are taken on."""
+        token = secrets.token_hex(8)
+        sol_model = self.sol_model or (started or {}).get("sol_model")
+        processes = self.processes
+        return Setup(
+            journal=self._journal(),
+            clock=self.clock,
+            token=token,
+            workspace=workspace,
+            planner=self.planner
+            or resolve_planner(sol_model, workspace=workspace, fence=token, base_url=self.base_url),
+            make_worker=lambda spec: self._make_worker(spec, processes),
+            gates=self._gates,
+            limiter=self._limiter(),
+            processes=processes,
+            sol_provider=sol_model.partition(":")[0] if isinstance(sol_model, str) else "",
+            luna_model=(started or {}).get("luna_model") or self.luna_model,
+        )
+
+    def _limiter(self) -> asyncio.Semaphore | None:
+        """The limit over all runs of this object, one for each event loop (a semaphore cannot change its loop)."""
+        if self.concurrency is None:
+            return None
+        return self._limits.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.concurrency))
+
+    # --- the journal -------------------------------------------------------------------------------------------------
+
+    @property
+    def home(self) -> Path:
+        """Where `.sol` is: the workspace given here, or the current directory."""
+        return Path(self.workspace if self.workspace is not None else Path.cwd()).resolve()
+
+    @property
+    def processes(self) -> ProcessRegistry:
+        """Where running child processes are recorded."""
+        return ProcessRegistry(self.home / ".sol" / "processes")
+
+    def _journal(self) -> Journal:
+        if self.store is None:
+            return SqlJournal(default_url(self.home))
+        return SqlJournal(self.store) if isinstance(self.store, str) else self.store
+
+    async def _done_with(self, journal: Journal) -> None:
+        if journal is not self.store:
+            await journal.close()
+
+    @asynccontextmanager
+    async def open_journal(self) -> AsyncIterator[Journal]:
+        """The journal, open for as long as the context lasts."""
+        journal = self._journal()
+        await journal.open()
+        try:
+            yield journal
+        finally:
+            await self._done_with(journal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A task and where it came from."""
+
+    task: Task
+    path: Path | None = None
+
+    @property
+    def directory(self) -> Path | None:
+        return self.path.resolve().parent if self.path else None
+
+
+def _task_of(task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> _Given:
+    if isinstance(task, Path):
+        task = load_task(task)
+    return _Given(task.task, task.path) if isinstance(task, TaskFile) else _Given(Task.make(task))
+
+
+def _asked(run_id: str, tree: Tree, ask: Mapping[str, Any], *, by: str, now: float) -> Event:
+    """The event of a request.
+
+    Raises:
+        NotFoundError: If there is no such node.
+        ConflictError: If the node's state does not allow it.
+    """
+    path = str(ask.get("node", ""))
+    node = tree.nodes.get(path)
+    if node is None:
+        raise NotFoundError(f"Run {run_id} has no node {path!r}. `sol show {run_id}` lists them.")
+    event = request_event(tree, str(ask["kind"]), dict(ask), by=by, t=now)
+    if event is None:
+        raise ConflictError(
+            f"Node {path or 'root'!r} of run {run_id} is {node.state}; it cannot be asked to {ask['kind']}."
+        )
+    return event
+
+
+def _to_resume(
+    run_id: str, tree: Tree, ask: Mapping[str, Any] | None, *, now: float, changed: list[str], strategy: Strategy
+) -> list[Event]:
+    """The first events of a resumed run.
+
+    Raises:
+        ConflictError: If there is nothing to resume.
+    """
+    resumed = Event(EventType.RESUMED, "", {"changed_inputs": changed, "strategy": strategy.model_dump(mode="json")})
+    if ask is not None:
+        return [_asked(run_id, tree, ask, by=str(ask.get("by", "")), now=now), resumed]
+    if tree.status in {"running", "interrupted", "waiting"} or tree.root.resumable:
+        return [resumed]
+    raise ConflictError(
+        f"Run {run_id} has ended: {tree.status}. There is nothing to resume; "
+        f"`sol retry {run_id} NODE` tries a node again."
+    )
