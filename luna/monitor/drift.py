@@ -15,7 +15,7 @@ _MOST = 5000
 _LOOKED_AT = 4000
 _COMMON = frozenset(
     """argument arguments command data does error false file files find from have into line list name none null path
-    read result return search text that this true value when will with work write your""".split()  # noqa: SIM905 - legible
+    read result return search text that this true value when will with work write your""".split()
 )
 
 

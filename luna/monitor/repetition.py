@@ -9,8 +9,9 @@ from luna.protocol import StuckKind
 class Cycles:
     """Finds that a sequence repeats itself, with any period from 1 to `longest`; O(`longest`) per item.
 
-    For each period it counts how many items in a row equalled the item one period before. A period of 1 is reported at
-    the `limit`-th equal item, a longer one when at least `limit` items and at least one whole round were repeats.
+    For each period it counts how many items in a row equalled the item one period before. It is reported when at least
+    `limit - 1` items, and at least one whole round, were such repeats: equal items at the `limit`-th, cycles
+    after two rounds when their rounds are long, after a few more when they are short.
     """
 
     def __init__(self, *, limit: int, longest: int) -> None:
@@ -26,7 +27,7 @@ class Cycles:
                 runs[period] = 0
                 continue
             runs[period] += 1
-            if found is None and runs[period] >= self._needed(period) and not self._constant(period):
+            if found is None and runs[period] >= max(period, self._limit - 1):
                 found = period
         self._recent.append(item)
         return found
@@ -39,12 +40,6 @@ class Cycles:
     def under_way(self) -> int | None:
         """The shortest period of which at least one round was repeated, reached or not."""
         return next((period for period, run in enumerate(self._runs) if period and run >= period), None)
-
-    def _needed(self, period: int) -> int:
-        return self._limit - 1 if period == 1 else max(period, self._limit)
-
-    def _constant(self, period: int) -> bool:
-        return period > 1 and self._runs[1] >= period - 1
 
 
 class Repetition(Monitor):

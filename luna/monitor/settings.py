@@ -13,11 +13,12 @@ class MonitorSettings(Data):
     Attributes:
         patience: Actions, or progress events that say nothing new, without a rise on the ladder or new evidence.
         window: Actions (and, apart from them, said texts) looked back on; cycles of up to `window // 2` are found.
-        repeat_limit: The same action with the same result, so many times in a row; for cycles, so many repeated actions
-            and at least one repeated round.
+        repeat_limit: The same action with the same result, so many times in a row. A cycle is reported when one action
+            less, and at least one whole round, were repeats.
         error_limit: The same error, so many times with no new result in between.
         text_limit: The same text said, so many times with nothing new in between.
-        text_run: Characters of uninterrupted repetition inside one text; a unit of up to an eighth of it is found.
+        text_run: Characters, and at least ten rounds, of uninterrupted repetition inside one text; units of up to 1,024
+            characters are found.
         break_limit: Checks that passed before and failed again after the fix of another one.
         drift_limit: Actions in a row that share no word with the task or with what was found on it.
         max_steps: Actions of one attempt.
@@ -31,7 +32,7 @@ class MonitorSettings(Data):
     repeat_limit: int | None = Field(default=4, ge=2)
     error_limit: int | None = Field(default=4, ge=2)
     text_limit: int | None = Field(default=5, ge=2)
-    text_run: int | None = Field(default=2000, ge=64)
+    text_run: int | None = Field(default=2000, ge=64, le=65_536)
     break_limit: int | None = Field(default=2, ge=1)
     drift_limit: int | None = Field(default=10, ge=2)
     max_steps: int | None = Field(default=200, ge=1)

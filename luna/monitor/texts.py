@@ -3,29 +3,23 @@
 from luna.monitor.base import Alarm, Monitor, fingerprint, shorten
 from luna.monitor.repetition import Cycles
 from luna.protocol import Said, StuckKind
+from luna.text import repeated
 
-_PERIODS = 4  # a block counts as repetition when its unit fits in at least so many times
+_REPEATS = 10
+_LOOKED_AT = 65_536
 
 
-def repeated_unit(text: str, run: int) -> str | None:
-    """The unit that a stretch of at least `run` characters consists of, or None when there is no such stretch.
+def runs_away(text: str, run: int) -> str | None:
+    """The unit that goes on for at least `run` characters and 10 rounds, or None. Source: LOOP-07.
 
-    Finds every unit of up to `run // 8` characters, in O(length). A unit is cut anywhere in its round, not necessarily
-    where a person would begin it.
+    Looks at the first and the last 65,536 characters, so that no text, however long, holds up the others.
 
     Args:
         text: Any text.
-        run: At least 8.
+        run: At least 64.
     """
-    block = run // 2
-    for start in range(0, len(text) - block + 1, block):
-        piece = text[start : start + block]
-        probe = piece[-(block // _PERIODS) :]
-        earlier = piece.rfind(probe, 0, block - 1)
-        period = block - len(probe) - earlier
-        if earlier >= 0 and period <= block // _PERIODS and piece[period:] == piece[:-period]:
-            return piece[:period]
-    return None
+    parts = (text,) if len(text) <= 2 * _LOOKED_AT else (text[:_LOOKED_AT], text[-_LOOKED_AT:])
+    return next((r.unit for p in parts if (r := repeated(p, min_repeats=_REPEATS, min_characters=run))), None)
 
 
 class Texts(Monitor):
@@ -44,7 +38,7 @@ class Texts(Monitor):
     def said(self, event: Said) -> Alarm | None:
         """Compare with earlier texts and look inside; texts without any letter or digit are passed over."""
         text = event.text
-        if self._run is not None and len(text) >= self._run and (unit := repeated_unit(text, self._run)) is not None:
+        if self._run is not None and len(text) >= self._run and (unit := runs_away(text, self._run)):
             return Alarm(
                 StuckKind.TEXT_LOOP,
                 f"one text of {len(text)} characters repeats itself: {shorten(unit, 80)!r}",

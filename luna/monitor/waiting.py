@@ -6,6 +6,7 @@ from luna.monitor.base import Step, arguments_of
 from luna.protocol import Waiting
 
 _MOST = 32
+_EARLY = 0.9  # of the interval: timers are not exact
 
 
 @dataclass(slots=True)
@@ -21,10 +22,10 @@ class _Wait:
 class Waits:
     """The waits a worker has declared.
 
-    The action that polls is the one whose name or arguments contain what is waited for; when none does, the first
-    action after the declaration. A poll before the deadline, and not sooner than the declared interval after the one
-    before, counts as polling; any other action is judged as usual. Declaring the same wait again moves its deadline
-    only after a poll has seen something change, so a wait cannot be drawn out for ever.
+    The action that polls is one whose name or arguments contain what is waited for, or else the first action after the
+    declaration. A poll before the deadline, and not sooner than the declared interval after the one before, counts as
+    polling; any other action is judged as usual. Declaring the same wait again moves its deadline only after a poll has
+    seen something change, so a wait cannot be drawn out for ever.
 
     Source: S50, FP-01.
     """
@@ -38,7 +39,8 @@ class Waits:
         if known is not None and not known.moved:
             known.interval_s = event.interval_s
             return
-        if known is None and len(self._waits) >= _MOST:
+        self._waits.pop(event.what, None)
+        if len(self._waits) >= _MOST:
             del self._waits[next(iter(self._waits))]
         self._waits[event.what] = _Wait(at + event.deadline_s, event.interval_s)
 
@@ -52,7 +54,7 @@ class Waits:
         wait.poll = step.key
         wait.moved = wait.moved or (wait.seen is not None and wait.seen != step.seen)
         wait.seen = step.seen
-        in_time = wait.last_at is None or at - wait.last_at >= wait.interval_s
+        in_time = wait.last_at is None or at - wait.last_at >= _EARLY * wait.interval_s
         wait.last_at = at
         return at <= wait.until and in_time
 
@@ -61,4 +63,5 @@ class Waits:
         for what, wait in self._waits.items():
             if wait.poll == step.key or what in done:
                 return wait
-        return next((wait for wait in self._waits.values() if wait.poll is None), None)
+        latest = next(reversed(self._waits.values()))
+        return latest if latest.poll is None else None

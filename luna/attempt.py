@@ -1,0 +1,363 @@
+"""One delivery of an attempt: the worker's stream, read item by item, with whatever can go wrong on the way.
+
+Use it through `luna.supervisor.supervise`; this knows nothing of redeliveries.
+"""
+
+import asyncio
+import inspect
+import traceback
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from luna.clock import Clock
+from luna.errors import Interruption
+from luna.fit import fit_event, fit_report
+from luna.gate import Gates
+from luna.monitor import Alarm, Monitors
+from luna.monitor.base import describe, shorten
+from luna.protocol import (
+    Action,
+    Data,
+    Failed,
+    FailedKind,
+    Note,
+    Partial,
+    Progress,
+    ProgressEvent,
+    Report,
+    Said,
+    Spent,
+    Stuck,
+    StuckKind,
+    Success,
+    Usage,
+    Waiting,
+)
+from luna.redact import redact
+
+OnEvent: TypeAlias = Callable[[ProgressEvent], Awaitable[None] | None]
+
+_REPORTS = (Success, Stuck, Failed)
+_EVENTS = (Action, Progress, Partial, Spent, Waiting, Said, Note)
+_BREATH = 64  # events after which other tasks get their turn, should the worker never wait for anything
+_LATE_ITEMS = 100
+_MESSAGE = 2000
+_KEPT = 20
+_left_behind: set["asyncio.Task[None]"] = set()  # or the interpreter would drop their tasks in the middle
+
+
+class AttemptLimits(Data):
+    """What one attempt may take. The times are those of one delivery; waiting at a provider's gate does not count.
+
+    Attributes:
+        timeout_s: Seconds from start to report; None: no limit.
+        inactivity_s: Seconds without any event; a declared wait (`Waiting`) counts as activity until its deadline;
+            None: no limit.
+        grace_s: Seconds a worker has to end by itself after its report or after an alarm, and again after it was
+            cancelled; then it is left behind.
+        max_events: Events of one delivery; None: no limit.
+        report_bytes: Size of the report as JSON, and of any text or part reported on the way.
+    """
+
+    timeout_s: float | None = Field(default=None, gt=0)
+    inactivity_s: float | None = Field(default=None, gt=0)
+    grace_s: float = Field(default=5.0, ge=0)
+    max_events: int | None = Field(default=None, ge=1)
+    report_bytes: int = Field(default=1_000_000, ge=1024)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What an attempt shares with others, and who is told about it.
+
+    Attributes:
+        gates: The providers' gates; None: an interrupted attempt is lost at once.
+        provider: Whose gate the worker needs; "": none.
+        slot: Makes the context in which each delivery runs (a concurrency limit). It is left while the attempt waits at
+            a closed gate, so that others can go on.
+        on_event: Told each progress event before it is acted on; awaited if it returns something to await. What it
+            raises stops the worker and is raised by `supervise`.
+        on_error: Result to hand up, marked degraded, when the worker raises; None: it is FAILED.
+    """
+
+    gates: Gates | None = None
+    provider: str = ""
+    slot: Callable[[], AbstractAsyncContextManager[Any]] | None = None
+    on_event: OnEvent | None = None
+    on_error: JsonValue = None
+
+
+class Try:
+    """One delivery. After `run`, `report()` is the report, unless `broken` or `interrupted` is set.
+
+    Attributes:
+        usage: Sum of what was reported as spent; None when nothing was.
+        events: Progress events before the end.
+        parts: Parts stored on the way.
+        stopped: Whether it was stopped before it reported.
+        interrupted: The worker was interrupted and may be tried again.
+        broken: What the caller's `on_event` raised.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], AsyncIterator[ProgressEvent | Report]],
+        *,
+        clock: Clock,
+        monitors: Monitors | None,
+        limits: AttemptLimits,
+        around: Surroundings,
+    ) -> None:
+        self._start = start
+        self._clock = clock
+        self._monitors = monitors
+        self._limits = limits
+        self._around = around
+        self._ending: Report | None = None
+        self._is_cancelled = False
+        self._late: list[str] = []
+        self._notes: list[str] = []
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._begun = self._last_at = clock.monotonic()
+        self._waiting_until = self._begun
+        self._attempted: deque[str] = deque(maxlen=_KEPT)
+        self._known: deque[str] = deque(maxlen=_KEPT)
+        self._said = ""
+        self.usage: Usage | None = None
+        self.events = 0
+        self.parts: dict[str, JsonValue] = {}
+        self.stopped = False
+        self.interrupted: Interruption | None = None
+        self.broken: Exception | None = None
+
+    def report(self) -> Report:
+        """The one report, with what else happened noted in its evidence."""
+        ending = self._ending or Failed(
+            kind=FailedKind.NO_STATUS, reason=f"the worker ended without a report, after {self.events} events"
+        )
+        notes = list(self._notes)
+        if self._late:
+            notes.append(f"disregarded, came after the end: {', '.join(self._late[:_KEPT])} ({len(self._late)} in all)")
+        return ending.model_copy(update={"evidence": (*ending.evidence, *notes)}) if notes else ending
+
+    async def run(self) -> None:
+        """Run the worker to its report, or stop it; then it has ended, or been left behind."""
+        loop = asyncio.get_running_loop()
+        pump = loop.create_task(self._pump())
+        is_timed = self._limits.timeout_s is not None or self._limits.inactivity_s is not None
+        watch = loop.create_task(self._watch(pump)) if is_timed else None
+        try:
+            await self._over
+            if not pump.done():
+                await self._wind_down(pump)
+        except asyncio.CancelledError:
+            if not pump.done():
+                self._cancel(pump)
+                await self._leave_after_grace(pump)
+            raise
+        finally:
+            if watch is not None:
+                watch.cancel()
+                await asyncio.wait({watch})
+
+    # --- the worker's side: everything here runs in the worker's task ---
+
+    async def _pump(self) -> None:
+        stream: AsyncIterator[ProgressEvent | Report] | None = None
+        try:
+            stream = _opened(self._start())
+            async for item in stream:
+                if not await self._take(item):
+                    break
+        except Interruption as error:
+            if self._ending is None:
+                self.interrupted = error
+        except asyncio.CancelledError as error:
+            if not self._is_cancelled:  # nobody cancelled it: something inside did, and it let that pass
+                self._broke(error)
+        except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001 - whatever a worker raises is its report
+            self._broke(error)
+        finally:
+            if not self._over.done():
+                self._over.set_result(None)
+            await self._close(stream)
+
+    async def _close(self, stream: object) -> None:
+        close = getattr(stream, "aclose", None)
+        if close is None:
+            return
+        try:
+            await close()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - its report is made already; this is only noted
+            self._notes.append(f"while it was closed the worker raised {_named(error)}")
+
+    async def _take(self, item: object) -> bool:
+        """Take the next item of the stream; False when no more are wanted."""
+        if self._ending is not None:
+            return self._take_late(item)
+        if isinstance(item, _REPORTS):
+            self._end(fit_report(item, self._limits.report_bytes))
+            return True
+        if not isinstance(item, _EVENTS):
+            reason = f"the worker yielded a {type(item).__name__}, neither a progress event nor a report"
+            return self._stop(Failed(kind=FailedKind.FORMAT, reason=reason))
+        if (unfit := fit_event(item, self._limits.report_bytes)) is not None:
+            return self._stop(unfit)
+        stuck = self._note(item)
+        if self._around.on_event is not None:
+            try:
+                pending = self._around.on_event(item)
+                if pending is not None:
+                    await pending
+            except Exception as error:  # noqa: BLE001 - the caller's own fault, raised in the caller's task
+                self.broken = error
+                return False
+        if stuck is not None:
+            return self._stop(stuck)
+        if self.events % _BREATH == 0:
+            await asyncio.sleep(0)
+        return True
+
+    def _take_late(self, item: object) -> bool:
+        if isinstance(item, Spent):
+            self._spend(item)
+        self._late.append(type(item).__name__)
+        return not self.stopped and len(self._late) < _LATE_ITEMS
+
+    def _note(self, event: ProgressEvent) -> Stuck | None:
+        """Count an event and show it to the monitors; the report if it is the last one allowed."""
+        self.events += 1
+        at = self._last_at = self._clock.monotonic()
+        match event:
+            case Action():
+                self._attempted.append(describe(event))
+            case Progress():
+                if event.evidence and event.evidence not in self._known:
+                    self._known.append(shorten(event.evidence))
+            case Said():
+                self._said = event.text[-_MESSAGE:]
+            case Partial():
+                self.parts[event.key] = event.value
+            case Spent():
+                self._spend(event)
+            case Waiting():
+                self._waiting_until = at + event.deadline_s
+        alarm = self._monitors.see(event, at) if self._monitors is not None else None
+        if alarm is None and self._limits.max_events is not None and self.events >= self._limits.max_events:
+            alarm = Alarm(StuckKind.STEP_LIMIT, f"{self.events} events without a report, the limit of a delivery")
+        return self._stuck(alarm) if alarm is not None else None
+
+    def _spend(self, event: Spent) -> None:
+        self.usage = event.usage if self.usage is None else self.usage.plus(event.usage)
+
+    def _broke(self, error: BaseException) -> None:
+        what = _named(error)
+        if self._ending is not None:
+            self._notes.append(f"after its end the worker raised {what}")
+            return
+        where = traceback.extract_tb(error.__traceback__)[-1:]
+        evidence = tuple(f"raised in {frame.name} ({PurePath(frame.filename).name}:{frame.lineno})" for frame in where)
+        if self._around.on_error is None:
+            self._end(Failed(kind=FailedKind.EXCEPTION, reason=what, evidence=evidence))
+            return
+        degraded = Success(
+            summary="degraded: the worker broke, this is its declared fallback",
+            result=self._around.on_error,
+            evidence=evidence,
+            remaining_risks=(f"degraded: the worker raised {what}",),
+        )
+        self._end(fit_report(degraded, self._limits.report_bytes))
+
+    # --- endings ---
+
+    def _end(self, report: Report) -> None:
+        self._ending = report
+        if not self._over.done():
+            self._over.set_result(None)
+
+    def _stop(self, report: Report) -> bool:
+        self.stopped = True
+        self._end(report)
+        return False
+
+    def _stuck(self, alarm: Alarm) -> Stuck:
+        return Stuck(
+            kind=alarm.kind,
+            summary=self._said,
+            blocker=alarm.reason,
+            known=tuple(self._known),
+            attempted=tuple(dict.fromkeys(self._attempted)),
+            evidence=alarm.evidence,
+        )
+
+    async def _watch(self, pump: "asyncio.Task[None]") -> None:
+        """Stop the worker when its time is up. Looks again only when the last known deadline has come."""
+        timeout_s, inactivity_s = self._limits.timeout_s, self._limits.inactivity_s
+        while True:
+            now = self._clock.monotonic()
+            total = self._begun + timeout_s if timeout_s is not None else None
+            quiet = max(self._last_at + inactivity_s, self._waiting_until) if inactivity_s is not None else None
+            due = min(moment for moment in (total, quiet) if moment is not None)
+            if due <= now:
+                break
+            await self._clock.sleep(due - now)
+        if self._ending is not None or pump.done():
+            return
+        if due == total:
+            reason = f"no report within {timeout_s:g} s"
+        else:
+            reason = f"no sign of life for {now - self._last_at:g} s"
+        last = self._attempted[-1] if self._attempted else "nothing reported"
+        self._stop(self._stuck(Alarm(StuckKind.TIMEOUT, reason, (f"last action: {last}", f"events: {self.events}"))))
+        self._cancel(pump)
+
+    def _cancel(self, pump: "asyncio.Task[None]") -> None:
+        self._is_cancelled = True
+        pump.cancel()
+
+    async def _wind_down(self, pump: "asyncio.Task[None]") -> None:
+        """Let the worker end by itself, then cancel it, then leave it behind."""
+        if not self._is_cancelled:
+            if await self._ends(pump):
+                return
+            self._cancel(pump)
+        await self._leave_after_grace(pump)
+
+    async def _leave_after_grace(self, pump: "asyncio.Task[None]") -> None:
+        if not await self._ends(pump):
+            self._notes.append(f"still running {self._limits.grace_s:g} s after it was cancelled")
+            _left_behind.add(pump)
+            pump.add_done_callback(_left_behind.discard)
+
+    async def _ends(self, pump: "asyncio.Task[None]") -> bool:
+        """Whether the worker's task ends within the grace time."""
+        timer = asyncio.ensure_future(self._clock.sleep(self._limits.grace_s))
+        try:
+            await asyncio.wait({pump, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            await asyncio.wait({timer})
+        return pump.done()
+
+
+def _opened(stream: object) -> Any:  # noqa: ANN401 - checked by iterating
+    if inspect.iscoroutine(stream):
+        stream.close()
+        raise TypeError("the worker's run() must be an async generator: yield the report, do not return it")
+    return stream
+
+
+def _named(error: BaseException) -> str:
+    """Type and message of an exception, without secrets, at most 2,000 characters."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - an exception that cannot say what it is
+        message = "(its message cannot be read)"
+    name = type(error).__name__
+    return redact(f"{name}: {message[: 2 * _MESSAGE]}")[:_MESSAGE] if message.strip() else name

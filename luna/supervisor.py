@@ -1,0 +1,151 @@
+"""Runs one attempt of one worker: whatever happens to it becomes exactly one report, or a lost outcome.
+
+The only place where that is decided. It never makes a success out of something it does not understand.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from luna.attempt import AttemptLimits, Surroundings, Try
+from luna.clock import Clock
+from luna.errors import Interruption
+from luna.monitor import Monitors
+from luna.protocol import Assignment, Delivery, Report, Usage, Worker
+from luna.redact import redact
+
+__all__ = ["AttemptLimits", "Finished", "Lost", "Outcome", "Surroundings", "supervise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An attempt that came to its report.
+
+    Attributes:
+        report: The only one; also when the worker gave none or several.
+        usage: All that was reported as spent; one call per delivery, marked unreported, where nothing was.
+        seconds: From start to end, waiting included.
+        stopped: Whether the worker was stopped before it reported (alarm, time-out, limit).
+        events: Progress events of all deliveries.
+    """
+
+    report: Report
+    usage: Usage
+    seconds: float
+    stopped: bool
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An attempt that was interrupted too often: rate limit, outage, transport. Neither stuck nor failed. Source: S51.
+
+    Attributes:
+        kind: `rate_limit`, `outage` or `transport`.
+        reason: What was said last, without secrets.
+        usage: As of `Finished`.
+        seconds: From start to end, waiting included.
+        resumable: Whether the same attempt may be delivered again later.
+    """
+
+    kind: str
+    reason: str
+    usage: Usage
+    seconds: float
+    resumable: bool = True
+
+
+Outcome: TypeAlias = Finished | Lost
+_NO_LIMITS = AttemptLimits()
+_ALONE = Surroundings()
+
+
+async def supervise(
+    worker: Worker,
+    assignment: Assignment,
+    delivery: Delivery,
+    *,
+    clock: Clock,
+    monitors: Monitors | None = None,
+    limits: AttemptLimits = _NO_LIMITS,
+    around: Surroundings = _ALONE,
+) -> Outcome:
+    """Let a worker make one attempt and watch over it.
+
+    An exception is FAILED `exception` (or the declared degraded success), an end without report FAILED `no_status`, a
+    report that is no JSON FAILED `format`, one over its size FAILED `output_limit`; a time-out is STUCK `timeout`, an
+    alarm STUCK with the alarm's kind. The first report counts; whatever comes after it is noted in its evidence. By the
+    time a STUCK of ours is returned the worker has been stopped, or is named `still running` in the evidence because it
+    heeded neither its closing nor a cancellation.
+
+    After an `Interruption` the same delivery is made again when the gate opens, with the parts stored so far handed
+    back and monitors that start anew.
+
+    Args:
+        worker: Whose `run` is called, once per delivery.
+        assignment: The one task.
+        delivery: Handed to the worker.
+        clock: For time-outs and monitors.
+        monitors: Of this attempt alone; None: nobody watches.
+        limits: Times and sizes.
+        around: Gates, slot, and who is told.
+
+    Raises:
+        asyncio.CancelledError: The caller was cancelled; the worker has been stopped before.
+
+    Source: S04, S10, S51, S52, S55.
+    """
+    started = clock.monotonic()
+    attempt = _Attempt(worker, assignment, delivery, clock, monitors, limits, around)
+    try:
+        if around.gates is None:
+            last = await attempt.deliver()
+        else:
+            last = await around.gates.run(around.provider, attempt.deliver)
+    except Interruption as lost:
+        return Lost(lost.kind, redact(str(lost)), attempt.usage, clock.monotonic() - started)
+    return Finished(last.report(), attempt.usage, clock.monotonic() - started, last.stopped, attempt.events)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    worker: Worker
+    assignment: Assignment
+    delivery: Delivery
+    clock: Clock
+    monitors: Monitors | None
+    limits: AttemptLimits
+    around: Surroundings
+    usage: Usage = field(default_factory=Usage)
+    events: int = 0
+
+    async def deliver(self) -> Try:
+        """Make one delivery.
+
+        Raises:
+            Interruption: The worker was interrupted; the next delivery gets the parts stored so far.
+        """
+        if self.around.slot is None:
+            return await self._deliver()
+        async with self.around.slot():
+            return await self._deliver()
+
+    async def _deliver(self) -> Try:
+        one = Try(
+            lambda: self.worker.run(self.assignment, self.delivery),
+            clock=self.clock,
+            monitors=self.monitors,
+            limits=self.limits,
+            around=self.around,
+        )
+        try:
+            await one.run()
+        finally:
+            self.usage = self.usage.plus(one.usage or Usage(calls=1, reported=False))
+            self.events += one.events
+        if one.broken is not None:
+            raise one.broken
+        if one.interrupted is not None:
+            self.delivery = replace(self.delivery, partial={**self.delivery.partial, **one.parts})
+            self.monitors = self.monitors.fresh() if self.monitors else None
+            raise one.interrupted
+        return one
