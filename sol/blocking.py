@@ -16,11 +16,15 @@ def run_blocking(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     Source: case NB-01.
     """
+    return _in_thread(make) if _loop_is_running() else asyncio.run(make())
+
+
+def _loop_is_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(make())
-    return _in_thread(make)
+        return False
+    return True
 
 
 def _in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

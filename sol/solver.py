@@ -61,7 +61,7 @@ class Sol:
         max_depth: Narrows the strategy's depth limit.
         budget: Narrows the strategy's budget.
         concurrency: Most effects at the same time over all runs of this object; None: only the strategies' limits.
-        planner: Replaces Sol's own.
+        planner: Replaces Sol's own. With an attribute `judges` that is False it is never asked to judge words.
     """
 
     strategy: str | Path | Strategy | None = None
@@ -135,7 +135,7 @@ class Sol:
         return {
             "assignment": assignment,
             "worker": spec.model_dump(mode="json", exclude_defaults=True),
-            "sol": "model" if self.sol_model or self.planner else "rules",
+            "sol": "model" if self._judges else "rules",
             "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
             "luna_model": self.luna_model,
             "workspace": str(workspace),
@@ -321,6 +321,11 @@ class Sol:
             sol_provider=sol_model.partition(":")[0] if isinstance(sol_model, str) else "",
             luna_model=(started or {}).get("luna_model") or self.luna_model,
         )
+
+    @property
+    def _judges(self) -> bool:
+        """Whether Sol's planner can judge words; without a model it cannot."""
+        return getattr(self.planner, "judges", True) if self.planner is not None else self.sol_model is not None
 
     def _limiter(self) -> asyncio.Semaphore | None:
         """The limit over all runs of this object, one for each event loop (a semaphore cannot change its loop)."""

@@ -95,8 +95,9 @@ def _step(goal: str, assignment: Json, *, last: bool) -> ChildPlan:
 
 
 def _question(unknown: str) -> ChildPlan:
+    gap = "\n" if "\n" in unknown else " "
     return ChildPlan(
-        f"Find out: {unknown}",
+        f"Find out:{gap}{unknown}",
         Claim.INDEPENDENT,
         success_criteria=({"text": f"The result answers this and gives the evidence: {unknown}"},),
         expected_output={"description": "The answer, with the evidence for it"},

@@ -125,9 +125,11 @@ class _Notes:
             self._strip_step(child, (*below, index), seen)
 
     def _refuse_not_offered(self, step: dict[str, Any], path: YamlPath) -> None:
-        system = step.pop("mode", None) == "system" or step.get("kind") == "system"
-        if step.get("kind") == "system":
-            del step["kind"]
+        system = False
+        for name in ("mode", "kind"):
+            if step.get(name) == "system":
+                del step[name]
+                system = True
         if system:
             self.error(self.document.key_at(path), f"step {step.get('name')!r}: {_WITHOUT_WORKER}")
         for name, why in NOT_OFFERED.items():
