@@ -5,7 +5,7 @@ What can be done by rule (halving inputs, merging halves) is done by rule here t
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from langchain_core.language_models import BaseChatModel
 
@@ -110,9 +110,7 @@ class ModelPlanner:
                 f"Sol's model gave no usable answer when asked to {prompt.name} ({made.kind}): {made.reason} "
                 "Use a stronger Sol model, or none."
             )
-        if not isinstance(made.value, dict):  # the schema's root is an object
-            raise PlannerError(f"Sol's model answered {made.value!r} when asked to {prompt.name}")
-        return made.value, made.usage
+        return cast("dict[str, Any]", made.value), made.usage  # the schema's root is an object
 
     async def _split(self, request: SplitRequest) -> Answered:
         largest = largest_input(request.assignment["inputs"], self._workspace)
