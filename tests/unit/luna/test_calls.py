@@ -1,15 +1,18 @@
 """Calls of chat models: what is bound, what is read, what exceptions mean."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 from luna.answers import AnswerSchemaError, Message
 from luna.errors import Interruption, ModelError, ModelNotFoundError
 from luna.models.calls import CallSettings, Made, NotMade, call_structured, call_text
+from luna.models.chat import LocalChatModel
 from luna.models.failures import Declined, meaning
 from luna.models.objects import closed, is_object
 from luna.protocol import FailedKind, Usage
@@ -93,6 +96,19 @@ async def test_structured_call_finds_out_how_a_model_is_bound(kind: Any, bound: 
     model = kind(['{"n": 3}'])
     assert await structured(model) == Made({"n": 3}, Usage(calls=1, tokens=10))
     assert list(model.bound[0]) == bound
+
+
+class LocalStub(LocalChatModel):
+    """The local model without its engine."""
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        schema = kwargs["response_format"]["json_schema"]["schema"]
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(json.dumps({"n": len(schema["required"])})))])
+
+
+async def test_structured_call_binds_the_local_model() -> None:
+    made = await structured(LocalStub(path=Path("none.gguf")))
+    assert made == Made({"n": 1}, Usage(calls=1, reported=False))
 
 
 async def test_structured_call_does_without_binding_where_the_server_rejects_it() -> None:

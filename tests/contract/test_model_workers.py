@@ -1,0 +1,65 @@
+"""The worker contract over the kinds that call chat models."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from luna.protocol import Worker
+from luna.testing import ScriptedChatModel, WorkerContract
+from luna.testing.chat import calls
+from luna.workers.agent import AgentOptions, AgentWorker
+from luna.workers.agent import create as create_agent_worker
+from luna.workers.model import ModelOptions, ModelWorker
+from luna.workers.model import create as create_model_worker
+from luna.workers.shared import WorkerSettings
+
+
+class SilentChatModel(ScriptedChatModel):
+    """Never answers."""
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> Any:
+        await asyncio.Event().wait()
+
+
+class TestModelWorker(WorkerContract):
+    def finishing_worker(self, tmp_path: Path) -> Worker:
+        return self.worker(ScriptedChatModel(lambda _: "7"))
+
+    def endless_worker(self, tmp_path: Path) -> Worker:
+        return self.worker(SilentChatModel([]))
+
+    def unknown_option(self) -> Callable[[], object]:
+        return lambda: create_model_worker({"no_such": 1})
+
+    def worker(self, model: ScriptedChatModel) -> Worker:
+        return ModelWorker(ModelOptions(model="scripted"), resolve=lambda name, **given: model)
+
+
+class TestAgentWorker(WorkerContract):
+    def finishing_worker(self, tmp_path: Path) -> Worker:
+        return self.worker(
+            ScriptedChatModel(
+                lambda messages: calls(
+                    ("ReportSuccess", {"summary": "counted", "result": 7})
+                    if len(messages) > 2
+                    else ("record_progress", {"stage": "solution"}),
+                    text="counting",
+                )
+            )
+        )
+
+    def endless_worker(self, tmp_path: Path) -> Worker:
+        return self.worker(ScriptedChatModel(lambda _: calls(("run_command", {"argv": ["sleep", "600"]}))))
+
+    def unknown_option(self) -> Callable[[], object]:
+        return lambda: create_agent_worker({"no_such": 1}, settings=WorkerSettings())
+
+    def worker(self, model: ScriptedChatModel) -> Worker:
+        options = AgentOptions(model="scripted")
+        return AgentWorker(options, settings=WorkerSettings(), resolve=lambda name, **given: model)
+
+
+class TestSilentAgent(TestAgentWorker):
+    def endless_worker(self, tmp_path: Path) -> Worker:
+        return self.worker(SilentChatModel([]))
