@@ -35,11 +35,16 @@ class Monitors:
             tokens: Used by this attempt before.
         """
         self._make = make
+        self._tokens = tokens
+        self._made = False
+
+    def _make_all(self) -> None:
+        """Make the monitors when the first event comes: most attempts of large trees have none."""
+        self._made = True
         self._standing = Standing()
         self._waits = Waits()
         self._seen: Memory[bytes, bool] = Memory(_REMEMBERED)
-        self._monitors = monitors = make(self._standing, tokens)
-        self._tokens = tokens
+        monitors = self._make(self._standing, self._tokens)
         self._repetition = next((m for m in monitors if isinstance(m, Repetition)), None)
         self._action = _overridden(monitors, "action")
         self._polled = _overridden(monitors, "polled")
@@ -73,6 +78,8 @@ class Monitors:
         Returns:
             The first alarm; after it the monitors are of no further use.
         """
+        if not self._made:
+            self._make_all()
         if isinstance(event, Action):
             return self._see_action(event, at)
         if isinstance(event, Progress | Partial):

@@ -47,6 +47,8 @@ def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> No
             validate(node, out)
         case "accept":
             out.settle(node, State.SUCCESS, **({"kind": "unchecked"} if node.unchecked else {}))
+        case "attempt":
+            out.want(node, Kind.ATTEMPT, new="information", what="parts")
         case "integrate":
             out.want(node, Kind.INTEGRATE)
         case "split":

@@ -28,6 +28,9 @@ from sol.strategy.schema import Strategy
 from sol.tree.events import Command
 from sol.tree.node import Node, State, Tree
 
+RESULT_BYTES = 1024
+"""Most bytes of an earlier part's result in a context."""
+
 NAME_BLOCKER = "Your last report named no blocker. If you are stuck again, say concretely what is in the way."
 
 
@@ -72,7 +75,7 @@ def _split_request(tree: Tree, node: Node, command: Command, strategy: Strategy)
         depth_left=strategy.max_depth - node.depth,
         done=tuple(part for part in parts if part.state == State.SUCCESS),
         failed=tuple(part for part in parts if part.state != State.SUCCESS),
-        tried=tuple(tuple(goals) for goals in node.tried),
+        tried=node.tried,
         refused=command.because.get("refused"),
     )
 
@@ -95,6 +98,7 @@ def compose(tree: Tree, node: Node, strategy: Strategy) -> dict[str, Any]:
     """The assignment as its Luna gets it: with the context that this task needs and no more. Source: S23, S25, S33."""
     lines = [] if node.assignment["context"] == "none" else [node.assignment["context"]]
     lines += _from_above(tree, node)
+    lines += [_done(tree.nodes[path]) for path in node.children if tree.nodes[path].state == State.SUCCESS]
     lines += [f"New: {note}" for note in node.notes]
     if node.because.get("what") == "name_blocker":
         lines.append(f"New: {NAME_BLOCKER}")
@@ -122,9 +126,11 @@ def _from_above(tree: Tree, node: Node) -> list[str]:
         lines += [f"Known: {item}" for item in known]
         lines += [f"Already tried on the whole: {item}" for item in tried]
         lines.append(f"What stopped it: {report_reason(parent)}")
-    for path in parent.children:
-        done = tree.nodes[path]
-        if path not in parent.generation and done.state == State.SUCCESS:
-            result = json.dumps(done.result, ensure_ascii=False)
-            lines.append(f"Done already: {done.assignment['goal']}. Result: {clip(result, limit_bytes=1024).text}")
+    earlier = [path for path in parent.children if path not in parent.generation]
+    lines += [_done(tree.nodes[path]) for path in earlier if tree.nodes[path].state == State.SUCCESS]
     return lines
+
+
+def _done(node: Node) -> str:
+    result = clip(json.dumps(node.result, ensure_ascii=False), limit_bytes=RESULT_BYTES).text
+    return f"Done already: {node.assignment['goal']}. Result: {result}"

@@ -5,7 +5,7 @@ from typing import Any
 from sol.core.act import JUDGED, ruled, validate
 from sol.core.outcome import Out
 from sol.core.requests import Kind
-from sol.core.ruling import failed_checks, open_issues, report_kind, report_reason
+from sol.core.ruling import failed_checks, only_parts, open_issues, report_kind, report_reason
 from sol.strategy.schema import Strategy
 from sol.tree.events import EventType
 from sol.tree.node import Node, State, Tree
@@ -74,8 +74,12 @@ def on_integrated(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
     if not any(check["ok"] is False for check in integration["checks"].values()):
         validate(node, out)
         return
+    if only_parts(integration):
+        out.event(EventType.ANALYSED, node.path, kind="parts", blocker=report_reason(node))
+        ruled(tree, node, "validation", ["failed", "failed:parts"], strategy, out)
+        return
     found = sorted(open_issues(integration))
-    if found in node.open_sets:
+    if tuple(found) in node.open_sets:
         before = "; ".join(" + ".join(one) for one in node.open_sets)
         reason = f"The same issues are open again: {'; '.join(found)}. Open before: {before}."
         out.settle(node, State.FAILED, kind="oscillation", reason=reason, open=[*node.open_sets, found])

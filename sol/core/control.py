@@ -88,6 +88,6 @@ def on_reopened(tree: Tree, event: Event, strategy: Strategy, out: Out) -> None:
     redo = event.data.get("redo")
     if redo:
         before = node.because if redo == event.data.get("was") else {}
-        out.want(node, redo, **before | {"new": "information" if event.data.get("note") else "resumed"})
+        out.want(node, redo, **{**before, "new": "information" if event.data.get("note") else "resumed"})
     elif event.data.get("redo") == "" and not node.after and not node.generation:
         begin(node, strategy, out)

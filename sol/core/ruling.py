@@ -63,8 +63,9 @@ def _record(decision: Decision) -> dict[str, Any]:
         "kind": kind_of(decision.condition),
         "condition": print_condition(decision.condition),
         "next": decision.next,
-        "read": decision.read,
     }
+    if record["kind"] != "label":  # a label read nothing but what the condition says
+        record["read"] = decision.read
     return record if decision.reason is None else {**record, "reason": decision.reason}
 
 
@@ -86,7 +87,7 @@ def report_kind(node: Node) -> str:
     if failed:
         return "unverified_success" if any(check["kind"] == "file" for check in failed) else "verification"
     if node.integration is not None:
-        return "integration"
+        return "parts" if only_parts(node.integration) else "integration"
     report = node.report
     if report is None or report["status"] == "SUCCESS":
         return "rule"
@@ -125,6 +126,12 @@ def effective_report(node: Node) -> dict[str, Any] | None:
         "suggested_split": [],
         "evidence": [f"{check['criterion']}: {check['detail']}" for check in failed],
     }
+
+
+def only_parts(integration: dict[str, Any]) -> bool:
+    """Whether all parts are done and fit, and only are not the whole yet (open questions settled, say)."""
+    wrong = [name for name, check in integration["checks"].items() if check["ok"] is False]
+    return wrong == ["parts_imply_whole"] and not integration.get("open")
 
 
 def open_issues(integration: dict[str, Any]) -> list[str]:

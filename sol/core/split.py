@@ -80,7 +80,7 @@ def refuse(tree: Tree, node: Node, answer: Mapping[str, Any], strategy: Strategy
         if flaw is not None:
             return "bad_split", f"child {number}: {flaw}"
     keys = _keys(answer)
-    if keys in node.tried:
+    if tuple(keys) in node.tried:
         return "no_progress_split", "the same children were tried or refused before"
     if len(set(keys)) < len(keys):
         return "no_progress_split", "two children are the same task"
@@ -106,8 +106,11 @@ def _bad_assignment(node: Node, child: Mapping[str, Any], answer: Mapping[str, A
         executed = isinstance(criterion, Mapping) and any(kind in criterion for kind in _EXECUTED)
         if executed and criterion not in node.assignment["success_criteria"]:
             return f"criterion {criterion!r} would run something that the task does not name"
+    own = changes(node, child, how=answer["how"])
+    if own.keys() <= {"inputs"}:
+        return None
     try:
-        Assignment.model_validate(node.assignment | changes(node, child, how=answer["how"]))
+        Assignment.model_validate(node.assignment | own)
     except ValidationError as error:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

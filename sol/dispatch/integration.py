@@ -36,7 +36,7 @@ def read_integration(report: dict[str, Any], request: IntegrateRequest) -> Integ
     if unfinished:
         checks["nothing_open"] = {"ok": False, "note": "; ".join(f"part {p.path} is {p.state}" for p in unfinished)}
     if report["status"] == "SUCCESS":
-        return IntegrateAnswer(report["result"], report["summary"], checks)
+        return IntegrateAnswer(report.get("result"), report["summary"], checks)
     problem = report.get("blocker") or report.get("reason") or "the integrating Luna named no reason"
     checks["goal_met"] = {"ok": False, "note": problem}
     return IntegrateAnswer(None, report.get("summary", ""), checks, (problem,))

@@ -4,6 +4,7 @@ What goes wrong inside a worker is an outcome; only what breaks the dispatcher i
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
@@ -16,11 +17,25 @@ from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
 from luna.monitor import Monitors
-from luna.protocol import Action, Assignment, Delivery, Note, ProgressEvent, Said, Spent, Usage, Worker, WorkerSpec
+from luna.protocol import (
+    Action,
+    Assignment,
+    Delivery,
+    Failed,
+    Note,
+    ProgressEvent,
+    Said,
+    Spent,
+    Stuck,
+    Success,
+    Usage,
+    Worker,
+    WorkerSpec,
+)
 from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, supervise
 from luna.text import clip
 from luna.verify import verify
-from sol.core.requests import Answered, AttemptRequest, CheckRequest, IntegrateRequest, as_data
+from sol.core.requests import Answered, AttemptRequest, CheckRequest, IntegrateRequest, Json, as_data
 from sol.dispatch.integration import assignment_of, read_integration
 from sol.dispatch.protocol import Effect
 from sol.errors import PlannerError
@@ -88,7 +103,7 @@ class LocalDispatcher:
         self._arrived: list[Event] = []
         self._woken = asyncio.Event()
         self._broken: BaseException | None = None
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[str, tuple[WorkerSpec, Worker]] = {}
         # Effects must not see the context variables of the graph whose node submits them.
         self._context = copy_context()
 
@@ -156,6 +171,7 @@ class LocalDispatcher:
         data = {"kind": command.kind, "n": command.n, **data}
         data.setdefault("seconds", round(self._use.clock.monotonic() - started, 6))
         self._running.pop(command.key, None)
+        running.task = None  # task, context, ambient limits and this object would be a cycle
         self._arrive(Event(type_, command.node, data))
 
     async def _outcome(self, effect: Effect, running: _Running) -> tuple[EventType, dict[str, Any]]:
@@ -185,10 +201,9 @@ class LocalDispatcher:
     async def _attempt(
         self, command: Command, request: AttemptRequest, running: _Running
     ) -> tuple[EventType, dict[str, Any]]:
-        spec = WorkerSpec.model_validate(request.worker)
+        spec, worker = self._worker(request.worker)
         assignment = Assignment.model_validate(request.assignment)
         use = self._use
-        worker = self._worker(spec)
         if use.around is not None:
             use.around(len(command.node), lambda usage: self._progress(command, running, Spent(usage=usage)))
         delivery = Delivery(
@@ -220,7 +235,7 @@ class LocalDispatcher:
         data: dict[str, Any] = {"usage": self._rest(ended.usage, running), "seconds": round(ended.seconds, 6)}
         if isinstance(ended, Lost):
             return EventType.LOST, data | {"lost": ended.kind, "reason": ended.reason}
-        return EventType.REPORTED, data | {"report": ended.report.model_dump(mode="json")}
+        return EventType.REPORTED, data | {"report": _report(ended.report)}
 
     def _rest(self, usage: Usage, running: _Running) -> dict[str, Any]:
         """What the outcome adds to what progress events have told; the declared maximum where usage is unknown."""
@@ -276,10 +291,12 @@ class LocalDispatcher:
             return type_, data
         return EventType.ANSWER, {"answer": as_data(read_integration(data.pop("report"), request)), **data}
 
-    def _worker(self, spec: WorkerSpec) -> Worker:
-        key = spec.model_dump_json()
+    def _worker(self, data: Json) -> tuple[WorkerSpec, Worker]:
+        """The worker of a specification; made once, since most nodes share their parent's."""
+        key = json.dumps(data, sort_keys=True)
         if key not in self._workers:
-            self._workers[key] = self._use.make_worker(spec)
+            spec = WorkerSpec.model_validate(data)
+            self._workers[key] = spec, self._use.make_worker(spec)
         return self._workers[key]
 
 
@@ -288,6 +305,12 @@ def _interrupted(event: Event, cause: str, reason: str) -> Event:
         return event
     data = {name: event.data[name] for name in ("kind", "n", "seconds")}
     return Event(EventType.INTERRUPTED, event.node, {**data, "cause": cause, "reason": reason})
+
+
+def _report(report: Success | Stuck | Failed) -> dict[str, Any]:
+    """A report as JSON, without the fields that say nothing."""
+    data = report.model_dump(mode="json", exclude_defaults=True) | {"status": report.status}
+    return data if isinstance(report, Success) else {**data, "kind": str(report.kind)}
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -20,7 +20,7 @@ Amount = Annotated[float, Field(gt=0)]
 
 SECTIONS: Mapping[str, Sequence[str]] = {
     "report": ("validate", "split", "replan", "escalate", "ask", "fail"),
-    "validation": ("accept", "split", "replan", "escalate", "ask", "fail"),
+    "validation": ("accept", "attempt", "split", "replan", "escalate", "ask", "fail"),
     "children": ("integrate", "replan", "escalate", "fail"),
     "depth_limit": ("as_proposed", "redefine", "ask", "set_aside", "give_up"),
 }

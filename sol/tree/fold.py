@@ -48,7 +48,7 @@ def _created(tree: Tree, event: Event) -> None:
     node.portion = data.get("portion", False)
     tree.nodes[event.node] = node
     if above is not None:
-        above.children.append(event.node)
+        above.children = (*above.children, event.node)
 
 
 def _command(event: Event) -> Command:
@@ -75,7 +75,7 @@ def _started(tree: Tree, event: Event) -> None:
     if command.kind == "attempt":
         node.since = event.t
         node.state = State.RUNNING
-        node.report, node.checks, node.integration, node.result, node.generation = None, [], None, None, []
+        node.report, node.checks, node.integration, node.result, node.generation = None, (), None, None, ()
     elif node.state in {State.PENDING, State.WAITING}:
         node.state = State.RUNNING
 
@@ -118,7 +118,7 @@ def _progressed(tree: Tree, event: Event) -> None:
     node = tree.nodes[event.node]
     progress = event.data["event"]
     if progress["type"] == "partial":
-        node.partial[progress["key"]] = progress["value"]
+        node.partial = {**node.partial, progress["key"]: progress["value"]}
     _book(tree, node, event.data)
 
 
@@ -131,7 +131,7 @@ def _reported(tree: Tree, event: Event) -> None:
 
 def _checked(tree: Tree, event: Event) -> None:
     node = _close(tree, event)
-    node.checks = list(event.data["results"])
+    node.checks = tuple(event.data["results"])
     node.unchecked = not any(check["ok"] is not None for check in node.checks)
 
 
@@ -147,19 +147,19 @@ def _answer(tree: Tree, event: Event) -> None:
         case "reassess":
             node.reassessment = data["answer"]
         case "rule" if node.deciding:
-            node.judgements[node.because["rule"]] = data["answer"]
+            node.judgements = {**node.judgements, node.because["rule"]: data["answer"]}
         case _:
             pass
 
 
 def _judged(node: Node, verdicts: list[dict[str, Any]]) -> None:
     answers = iter(verdicts)
-    node.checks = [
+    node.checks = tuple(
         check | {"ok": answer["holds"], "detail": answer["reason"]}
         if check["ok"] is None and check["kind"] in {"ai", "text"} and (answer := next(answers, None)) is not None
         else check
         for check in node.checks
-    ]
+    )
     node.unchecked = not any(check["ok"] is not None for check in node.checks)
 
 
@@ -189,26 +189,26 @@ def _decided(tree: Tree, event: Event) -> None:
         return
     node.deciding = None
     node.judgements = {}
-    node.decisions.append(event.data)
+    node.decisions = (*node.decisions, event.data)
 
 
 def _refused(tree: Tree, event: Event) -> None:
     node = tree.nodes[event.node]
     node.refusals += 1
     if event.data.get("goals"):
-        node.tried.append(event.data["goals"])
+        node.tried = (*node.tried, tuple(event.data["goals"]))
 
 
 def _split(tree: Tree, event: Event) -> None:
     node = tree.nodes[event.node]
     data = event.data
     node.state = State.SPLIT
-    node.generation = list(data["children"])
+    node.generation = tuple(data["children"])
     node.how, node.dimension, node.sequential = data["how"], data["dimension"], data["sequential"]
     node.splits += 1
     node.refusals = 0
-    node.tried.append(data["goals"])
-    node.checks, node.integration, node.result = [], None, None
+    node.tried = (*node.tried, tuple(data["goals"]))
+    node.checks, node.integration, node.result = (), None, None
 
 
 def _asked(tree: Tree, event: Event) -> None:
@@ -219,7 +219,7 @@ def _asked(tree: Tree, event: Event) -> None:
 
 def _answered(tree: Tree, event: Event) -> None:
     node = tree.nodes[event.node]
-    node.notes.append(f"Answer to “{node.question}”: {event.data['text']}")
+    node.notes = (*node.notes, f"Answer to “{node.question}”: {event.data['text']}")
     node.question = ""
     node.state = State.PENDING
     tree.status = "running"
@@ -230,7 +230,7 @@ def _redefined(tree: Tree, event: Event) -> None:
     node.redefined += 1
     if event.data.get("goal"):
         node.assignment = node.assignment | {"goal": event.data["goal"]}
-    node.notes.append(event.data["information"])
+    node.notes = (*node.notes, event.data["information"])
     node.state = State.PENDING
 
 
@@ -240,7 +240,7 @@ def _reopened(tree: Tree, event: Event) -> None:
     node.kind, node.reason, node.resumable, node.redo = "", "", False, ""
     tree.status = "running"
     if event.data.get("note"):
-        node.notes.append(event.data["note"])
+        node.notes = (*node.notes, event.data["note"])
     if event.data.get("worker"):
         node.worker = event.data["worker"]
 
@@ -258,7 +258,8 @@ def _settled(tree: Tree, event: Event) -> None:
 
 def _analysed(tree: Tree, event: Event) -> None:
     if event.data.get("open") is not None:
-        tree.nodes[event.node].open_sets.append(list(event.data["open"]))
+        node = tree.nodes[event.node]
+        node.open_sets = (*node.open_sets, tuple(event.data["open"]))
 
 
 def _budget_hit(tree: Tree, event: Event) -> None:

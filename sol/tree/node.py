@@ -1,6 +1,7 @@
 """A node of the task tree and the tree itself, as plain mutable data that only the fold writes."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -26,6 +27,14 @@ class State(StrEnum):
 
 
 TERMINAL = frozenset({State.SUCCESS, State.FAILED, State.SKIPPED, State.BLOCKED, State.CANCELLED, State.EXHAUSTED})
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _nothing() -> Mapping[str, Any]:
+    """One empty mapping for all nodes, never written to: large trees are mostly made of such fields."""
+    return _NOTHING
 
 
 @dataclass(slots=True)
@@ -86,8 +95,8 @@ class Node:
     kind: str = ""
     reason: str = ""
     resumable: bool = False
-    children: list[str] = field(default_factory=list)
-    generation: list[str] = field(default_factory=list)
+    children: tuple[str, ...] = ()
+    generation: tuple[str, ...] = ()
     after: str = ""
     restates: bool = False
     portion: bool = False
@@ -100,20 +109,20 @@ class Node:
     counts: dict[str, int] = field(default_factory=dict)
     report: dict[str, Any] | None = None
     result: Any = None
-    checks: list[dict[str, Any]] = field(default_factory=list)
+    checks: tuple[dict[str, Any], ...] = ()
     unchecked: bool = False
     integration: dict[str, Any] | None = None
     reassessment: dict[str, Any] | None = None
-    open_sets: list[list[str]] = field(default_factory=list)
-    tried: list[list[str]] = field(default_factory=list)
-    judgements: dict[str, dict[str, Any]] = field(default_factory=dict)
+    open_sets: tuple[tuple[str, ...], ...] = ()
+    tried: tuple[tuple[str, ...], ...] = ()
+    judgements: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
     deciding: dict[str, Any] | None = None
-    partial: dict[str, Any] = field(default_factory=dict)
+    partial: Mapping[str, Any] = field(default_factory=_nothing)
     redo: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     question: str = ""
-    decisions: list[dict[str, Any]] = field(default_factory=list)
-    because: dict[str, Any] = field(default_factory=dict)
+    decisions: tuple[dict[str, Any], ...] = ()
+    because: Mapping[str, Any] = field(default_factory=_nothing)
     since: float = 0.0
     spent: Spending = field(default_factory=Spending)
 
