@@ -154,7 +154,6 @@ class Sol:
             try:
                 await drive(session, arrived, listeners=[told])
             finally:
-                run.changed.set()
                 await self._done_with(setup.journal)
                 around = AMBIENT.get()
                 if around is not None:
@@ -162,6 +161,7 @@ class Sol:
                     around.charge(Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost))
 
         run.task = asyncio.create_task(work(), name=f"sol run {run.id}")
+        run.task.add_done_callback(lambda _task: run.changed.set())
         self.last = run
         return run
 
