@@ -207,7 +207,9 @@ def _texts(workflow: Workflow) -> Iterator[Finding]:
     for step, _ in workflow.every_step():
         for facet in step.facets:
             if facet.param and facet.param not in workflow.params:
-                message = f"there is no parameter {facet.param!r}; {suggest(facet.param, [*workflow.params] or ['none'])}"
+                message = (
+                    f"there is no parameter {facet.param!r}; {suggest(facet.param, [*workflow.params] or ['none'])}"
+                )
                 yield finding(workflow, "error", step.path, message)
         for facet in step.instruction:
             for written, meant in suspects(facet.text or ""):

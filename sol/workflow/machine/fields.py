@@ -156,6 +156,7 @@ NOT_ACTED_ON: Final[Mapping[str, frozenset[str]]] = {
         "mcp_servers completion_retry review_completion structured_output promotion requires_user_input "
         "allow_git_commit delay_before_ms companion dynamic_facets team_leader vars".split()
     ),
+    "subworkflow": frozenset({"requires_finding_contract"}),
     "report": frozenset({"use_judge", "order"}),
     "judge": frozenset({"provider", "model", "provider_options", "tags"}),
 }

@@ -3,9 +3,8 @@
 Reads one file and the texts it names. Whether its parts fit together is `check`'s work.
 """
 
-import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +15,6 @@ from sol.workflow.machine.definition import DEFAULT_MAX_STEPS, Monitor, Param, R
 from sol.workflow.machine.errors import Finding, NotAWorkflowError, WorkflowError
 from sol.workflow.machine.facets import Facet, Library
 from sol.workflow.machine.fields import (
-    NOT_OFFERED,
     RULE_FIELDS,
     ContractFields,
     JudgeFields,
@@ -25,11 +23,8 @@ from sol.workflow.machine.fields import (
     ReportFields,
     StepFields,
     WorkflowFields,
-    strip_known,
 )
-
-_WITHOUT_WORKER = "steps without a worker are not offered; give the step a worker of kind `function` or `command`"
-_CHOSEN = "sub-steps chosen at run time are not offered; list them under `parallel`"
+from sol.workflow.machine.notes import Notes
 
 
 def load_workflow(path: Path) -> Workflow:
@@ -42,7 +37,9 @@ def load_workflow(path: Path) -> Workflow:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise WorkflowError([Finding("error", Position(1, 1), f"cannot be read ({error.strerror})", str(path))]) from None
+        raise WorkflowError(
+            [Finding("error", Position(1, 1), f"cannot be read ({error.strerror})", str(path))]
+        ) from None
     return parse_workflow(text, source=str(path), directory=path.resolve().parent)
 
 
@@ -58,7 +55,7 @@ def parse_workflow(text: str | bytes, *, source: str, directory: Path) -> Workfl
         if not isinstance(document.value, dict) or not isinstance(document.value.get("steps"), list):
             message = "not a workflow: it has no list of steps; a workflow has name, steps and their rules"
             raise NotAWorkflowError([Finding("error", Position(1, 1), message, source)])
-        notes = _Notes(document)
+        notes = Notes(document)
         fields = validate_model(replace(document, value=notes.stripped()), WorkflowFields)
     except StrictYamlError as error:
         raise WorkflowError(
@@ -67,84 +64,10 @@ def parse_workflow(text: str | bytes, *, source: str, directory: Path) -> Workfl
     return _Reader(document, fields, directory, notes).workflow()
 
 
-@dataclass(slots=True)
-class _Notes:
-    """What was found while reading: errors and warnings, with their places."""
-
-    document: Document
-    found: list[Finding] = field(default_factory=list)
-
-    def error(self, position: Position, message: str) -> None:
-        self.found.append(Finding("error", position, message, self.document.source))
-
-    def warning(self, position: Position, message: str) -> None:
-        self.found.append(Finding("warning", position, message, self.document.source))
-
-    def errors(self) -> list[Finding]:
-        return [one for one in self.found if one.level == "error"]
-
-    def stripped(self) -> dict[str, Any]:
-        """A copy of the document without the fields that are known and not acted on; each is noted once a name."""
-        value: dict[str, Any] = copy.deepcopy(self.document.value)
-        seen: dict[str, list[YamlPath]] = {}
-        self._strip(value, "workflow", (), seen)
-        for index, step in enumerate(value["steps"]):
-            self._strip_step(step, ("steps", index), seen)
-        for index, monitor in enumerate(_items(value.get("loop_monitors"))):
-            if isinstance(monitor, dict) and isinstance(monitor.get("judge"), dict):
-                self._strip(monitor["judge"], "judge", ("loop_monitors", index, "judge"), seen)
-        for name, paths in seen.items():
-            times = f" ({len(paths)} times)" if len(paths) > 1 else ""
-            self.warning(self.document.key_at(paths[0]), f"field {name!r} is known, but not acted on{times}")
-        return value
-
-    def _strip(self, value: dict[str, Any], level: str, path: YamlPath, seen: dict[str, list[YamlPath]]) -> None:
-        for name in strip_known(value, level):
-            seen.setdefault(name, []).append((*path, name))
-
-    def _strip_step(self, step: object, path: YamlPath, seen: dict[str, list[YamlPath]]) -> None:
-        if not isinstance(step, dict):
-            return
-        self._strip(step, "step", path, seen)
-        self._refuse_not_offered(step, path)
-        contracts = step.get("output_contracts")
-        reports = contracts.get("report") if isinstance(contracts, dict) else None
-        for index, report in enumerate(_items(reports)):
-            if isinstance(report, dict):
-                self._strip(report, "report", (*path, "output_contracts", "report", index), seen)
-        if isinstance(step.get("report"), dict):
-            self._strip(step["report"], "report", (*path, "report"), seen)
-        parallel = step.get("parallel")
-        below: YamlPath = (*path, "parallel")
-        if isinstance(parallel, dict):
-            for name in ("pool", "selection"):
-                if parallel.pop(name, None) is not None:
-                    self.error(self.document.key_at((*below, name)), f"field {name!r}: {_CHOSEN}")
-            below, parallel = (*below, "fixed"), parallel.get("fixed")
-        for index, child in enumerate(_items(parallel)):
-            self._strip_step(child, (*below, index), seen)
-
-    def _refuse_not_offered(self, step: dict[str, Any], path: YamlPath) -> None:
-        system = False
-        for name in ("mode", "kind"):
-            if step.get(name) == "system":
-                del step[name]
-                system = True
-        if system:
-            self.error(self.document.key_at(path), f"step {step.get('name')!r}: {_WITHOUT_WORKER}")
-        for name, why in NOT_OFFERED.items():
-            if step.pop(name, None) is not None and not (system and name in {"system_inputs", "effects"}):
-                self.error(self.document.key_at((*path, name)), f"field {name!r}: {why}")
-
-
-def _items(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 class _Reader:
     """Turns the fields of one file into a `Workflow`."""
 
-    def __init__(self, document: Document, fields: WorkflowFields, directory: Path, notes: _Notes) -> None:
+    def __init__(self, document: Document, fields: WorkflowFields, directory: Path, notes: Notes) -> None:
         self._document = document
         self._fields = fields
         self._notes = notes
@@ -316,7 +239,12 @@ class _Reader:
         except ConditionSyntaxError as error:
             self._notes.error(Position(error.line, error.column), f"{error.problem}, in {error.value!r}. {error.hint}")
             return None
-        for name, kind in (("return", str), ("appendix", str), ("requires_user_input", bool), ("interactive_only", bool)):
+        for name, kind in (
+            ("return", str),
+            ("appendix", str),
+            ("requires_user_input", bool),
+            ("interactive_only", bool),
+        ):
             if name in mapping and not isinstance(mapping[name], kind):
                 word = "a text" if kind is str else "true or false"
                 self._notes.error(document.at((*path, name)), f"{name} must be {word}, not {mapping[name]!r}")

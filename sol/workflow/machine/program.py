@@ -30,12 +30,14 @@ class Program:
     """A workflow and those it calls.
 
     Attributes:
-        root: Key of the workflow that is run.
+        file: The file of the workflow that is run, absolute.
+        root: Its key.
         workflows: By key: the file's path relative to the root's directory.
         calls: Key of the workflow that a step calls, by the caller's key and the name in `call`.
         texts: Finds texts that no file has.
     """
 
+    file: Path
     root: str
     workflows: Mapping[str, Workflow]
     calls: Mapping[tuple[str, str], str]
@@ -63,11 +65,16 @@ class Program:
             found += args.get(facet.param) or (param.default if param is not None else None) or ()
         return tuple(found)
 
+    def read(self, facets: tuple[Facet, ...], key: str, args: Args) -> list[str]:
+        """The texts of facets; a facet without text gives its name."""
+        found = [(one.name, self.text_of(one)) for one in self.expand(facets, key, args)]
+        return [name if text is None else text for name, text in found]
+
     def asks(self, step: Step, key: str, args: Args) -> dict[str, Any]:
-        """All of a step that its worker gets to see, with texts filled in; what follows from the answer is not in it."""
+        """All of a step that its worker gets to see, with texts filled in, and nothing of what follows from it."""
 
         def texts(facets: tuple[Facet, ...]) -> list[str]:
-            return [text if (text := self.text_of(one)) is not None else one.name for one in self.expand(facets, key, args)]
+            return self.read(facets, key, args)
 
         return {
             "persona": texts(step.persona),
@@ -152,7 +159,7 @@ def load_program(path: Path, *, texts: Texts | None = None) -> Program:
     """
     reader = _Calls(path.resolve().parent)
     root = reader.read(path, [])
-    return Program(root, reader.workflows, reader.calls, texts)
+    return Program(path.resolve(), root, reader.workflows, reader.calls, texts)
 
 
 class _Calls:
@@ -178,7 +185,9 @@ class _Calls:
         at = workflow.document.at((*step.path, "call"))
         found = find_called(step.call, path.resolve().parent)
         if found is None:
-            message = f"step {step.name!r} calls {step.call!r}, and there is no such workflow beside this one; add its file"
+            message = (
+                f"step {step.name!r} calls {step.call!r}, and there is no such workflow beside this one; add its file"
+            )
             raise WorkflowError([Finding("error", at, message, str(path))])
         key = Path(os.path.relpath(found.resolve(), self._directory)).as_posix()
         if key in chain:
@@ -194,4 +203,3 @@ def find_called(name: str, directory: Path) -> Path | None:
         if candidate.suffix in {".yaml", ".yml"} and candidate.is_file():
             return candidate
     return None
-

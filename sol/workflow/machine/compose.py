@@ -1,0 +1,149 @@
+"""What a step's worker gets to see: an assignment with the seven fields, made of the step's texts and the state.
+
+Pure: the same state gives the same assignment. Texts from outside stand in for placeholders once, and as data.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from luna.text import clip
+from sol.core.requests import AttemptRequest, Kind, Request, RuleRequest
+from sol.rules import Label, format_tag, needs_status_tag, print_condition
+from sol.tree.events import Command
+from sol.workflow.machine.definition import Step, StepRule
+from sol.workflow.machine.facets import Facet
+from sol.workflow.machine.out import Where
+from sol.workflow.machine.state import Visit
+from sol.workflow.machine.template import placed, render
+from sol.workflow.machine.tools import worker_for
+
+MATERIAL_BYTES: Final = 200_000
+"""Most bytes of an earlier answer that a step is given."""
+
+
+def request(where: Where, command: Command) -> Request:
+    """What to hand to the effect of a command of kind `attempt`, `solve` or `rule`."""
+    visit = where.machine.visit(command.node)
+    assignment = compose(where, visit, command.because)
+    if command.kind == Kind.RULE:
+        step = where.step(visit)
+        children = [{"step": one.step, "verdict": one.verdict} for one in where.machine.within(visit)]
+        material = {
+            "step": step.name,
+            "answer": _clipped(visit.text or _texts_below(where, visit)),
+            "children": children,
+        }
+        return RuleRequest(assignment, command.because["question"], material)
+    worker = worker_for(where.step(visit), visit.worker)
+    return AttemptRequest(assignment, worker, visit.partial, command.because)
+
+
+def compose(where: Where, visit: Visit, because: Mapping[str, Any]) -> dict[str, Any]:
+    """The assignment of a visit. Source: S26–S33, R13, TPL-01."""
+    step = where.step(visit)
+    values = placeholders(where, visit)
+    template = _instruction(where, visit)
+    used = placed(template)
+    given = {name: values[name] for name in ("task", "previous_response", "user_inputs") if name not in used}
+    expected = _expected(where, visit)
+    return {
+        "goal": render(template, values).strip() or f"Do the step {step.name!r}.",
+        "context": "\n\n".join(_context(where, visit, because)),
+        "inputs": {name: text for name, text in given.items() if text},
+        "constraints": _constraints(where, visit),
+        "expected_output": {"description": expected},
+        "success_criteria": ["The answer does what the goal asks, in the form that is expected."],
+        "stop_conditions": ["Something that only a person can decide or give is missing: say what it is."],
+    }
+
+
+def placeholders(where: Where, visit: Visit) -> dict[str, str]:
+    """What each placeholder stands for in this visit. Source: TPL-01, TPL-02."""
+    machine, step = where.machine, where.step(visit)
+    limit = machine.config["max_steps"]
+    most = "no limit" if limit is None else str(limit)
+    frame = machine.frames[visit.frame]
+    monitors = where.workflow(visit.frame).monitors
+    return {
+        "task": machine.config["task"],
+        "previous_response": _clipped(frame.previous) if step.pass_previous_response else "",
+        "iteration": str(visit.iteration),
+        "max_iterations": most,
+        "max_steps": most,
+        "step_iteration": str(visit.n),
+        "user_inputs": "\n\n".join(machine.inputs),
+        "report_dir": machine.config["report_dir"],
+        "cycle_count": str(monitors[visit.monitor].threshold) if visit.monitor >= 0 else "0",
+    }
+
+
+def _instruction(where: Where, visit: Visit) -> str:
+    texts = _texts(where, visit, where.step(visit).instruction)
+    return "\n\n---\n\n".join(texts)
+
+
+def _texts(where: Where, visit: Visit, facets: tuple[Facet, ...]) -> list[str]:
+    frame = where.machine.frames[visit.frame]
+    return where.program.read(facets, frame.key, where.args(visit.frame))
+
+
+def _texts_below(where: Where, visit: Visit) -> str:
+    return "\n\n".join(f"## {one.step}\n{one.text}" for one in where.machine.within(visit))
+
+
+def _clipped(text: str) -> str:
+    return clip(text, limit_bytes=MATERIAL_BYTES).text
+
+
+def _context(where: Where, visit: Visit, because: Mapping[str, Any]) -> list[str]:
+    limit = where.machine.config["max_steps"]
+    of = "" if limit is None else f" of at most {limit}"
+    name = where.workflow(visit.frame).name
+    if visit.monitor >= 0:
+        cycle = " > ".join(where.workflow(visit.frame).monitors[visit.monitor].cycle)
+        lines = [f"Workflow {name!r} goes round in a cycle: {cycle}. Judge whether that is worth going on."]
+    else:
+        lines = [f"Step {visit.step!r} of the workflow {name!r}, visit {visit.n} of it, step {visit.iteration}{of}."]
+    lines += [f"Knowledge:\n{text.strip()}" for text in _texts(where, visit, where.step(visit).knowledge)]
+    lines += [f"New: {note}" for note in visit.notes]
+    if because.get("what") == "tag":
+        lines.append(
+            "New: your answer had no status tag that chooses a rule. Answer again, with one. It was:\n"
+            + _clipped(str(because.get("answer", "")))
+        )
+    return lines
+
+
+def _constraints(where: Where, visit: Visit) -> list[str]:
+    step = where.step(visit)
+    found = [f"Work in this role:\n{text.strip()}" for text in _texts(where, visit, step.persona)]
+    found += [f"Keep to this policy:\n{text.strip()}" for text in _texts(where, visit, step.policy)]
+    found += list(step.quality_gates)
+    if step.edit is False:
+        found.append("Change no files; report what you find.")
+    return found
+
+
+def _expected(where: Where, visit: Visit) -> str:
+    step = where.step(visit)
+    parts = ["A text in Markdown."]
+    directory = where.machine.config["report_dir"]
+    for report in step.reports:
+        parts.append(f"It is kept as the report file {directory}/{report.name}, unless you write that file yourself.")
+        if report.format is not None:
+            parts += [f"Form of {report.name}:\n{text.strip()}" for text in _texts(where, visit, (report.format,))]
+    rules = where.rules(visit)
+    if not step.parallel and needs_status_tag([one.rule for one in rules]):
+        parts.append(_tags(step, rules))
+    return "\n\n".join(parts)
+
+
+def _tags(step: Step, rules: tuple[StepRule, ...]) -> str:
+    """Which tag to end with, by the rules that are labels. Source: R13, R15."""
+    lines = ["End with exactly one of these tags, on a line of its own:"]
+    for number, one in enumerate(rules, start=1):
+        if isinstance(one.rule.condition, Label):
+            lines.append(f"- {format_tag(step.tag, number)} if: {print_condition(one.rule.condition)}")
+            if one.appendix:
+                lines.append(f"  and before it, in this form:\n{one.appendix.rstrip()}")
+    return "\n".join(lines)

@@ -1,0 +1,357 @@
+"""`WorkflowSol`: a `Sol` that runs machine workflows too, and takes up, answers and cancels their runs.
+
+It adds what workflows need; journal, dispatcher, workers, limits and the loop are those of the task tree.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from luna.protocol import Spent, Usage, WorkerSpec
+from sol.ambient import AMBIENT, Ambient, enter
+from sol.blocking import run_blocking
+from sol.dispatch.local import LocalDispatcher, Resources
+from sol.errors import ConflictError, NotFoundError, TaskError
+from sol.journal import Journal, Lease, NewRecord, RunInfo, StoredRun, default_url, new_run_id, this_process
+from sol.run import RESUMABLE, Run
+from sol.runner import Setup
+from sol.session import Session, request_event
+from sol.solver import Sol
+from sol.strategy.catalog import load_strategy
+from sol.strategy.schema import Budget, Strategy
+from sol.task import Task
+from sol.tree.events import Event, EventType
+from sol.workflow.machine.core import Rules, advance
+from sol.workflow.machine.effects import MachineDispatcher, SolveRequest
+from sol.workflow.machine.errors import DefinitionChangedError
+from sol.workflow.machine.program import Program, Texts, changes, load_program
+from sol.workflow.machine.ready import ready
+from sol.workflow.machine.session import MachineSession
+from sol.workflow.machine.state import Machine, fold_events
+
+KIND = "workflow"
+"""Marks runs of workflows in the journal."""
+
+DEFAULT_STRATEGY = "single"
+REPORTS = "sol-reports"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a workflow is run.
+
+    Attributes:
+        max_steps: Most steps in place of the file's own; 0 means none. None: the file's.
+        interactive: Somebody is there to answer: rules with `interactive_only` count.
+        texts: Finds texts that no file has.
+    """
+
+    max_steps: int | None = None
+    interactive: bool = False
+    texts: Texts | None = None
+
+
+@dataclass(kw_only=True)
+class WorkflowSol(Sol):
+    """A Sol that runs machine workflows. All that `Sol` does, it does too."""
+
+    def run_workflow(self, path: Path | str, task: str, options: Options | None = None) -> Run:
+        """Run a workflow on a task and return its run when it has ended, waits for an answer, or cannot go on.
+
+        Raises:
+            WorkflowError: If the workflow cannot be used. Nothing was started.
+            UsageError: If the task or a setting cannot be used.
+        """
+        return run_blocking(lambda: self.arun_workflow(path, task, options))
+
+    async def arun_workflow(self, path: Path | str, task: str, options: Options | None = None) -> Run:
+        """Like `run_workflow`, for coroutines. Cancelling it interrupts the run in good order."""
+        return await (await self.start_workflow(path, task, options)).wait()
+
+    async def start_workflow(self, path: Path | str, task: str, options: Options | None = None) -> Run:
+        """Like `arun_workflow`, returning the live run at once."""
+        options = options or Options()
+        if not task.strip():
+            raise TaskError("The task is empty. Say what is to be done.")
+        program = load_program(Path(path), texts=options.texts)
+        spec = self._workflow_worker()
+        warnings = ready(program, spec, judges=self._judges)
+        for used in {one.kind: one for one in _workers(program, spec)}.values():
+            self._require_model(used)
+        chain = enter(f"workflow {program.workflow.name}: {task}")
+        strategy = self._narrowed(self._limits_of_steps())
+        workspace = self.home
+        setup = self._setup(workspace)
+        await setup.journal.open()
+        run_id = new_run_id(self.rng)
+        limit = program.workflow.max_steps if options.max_steps is None else options.max_steps
+        data = {
+            "kind": KIND,
+            "name": program.workflow.name,
+            "file": str(program.file),
+            "program": program.root,
+            "task": task,
+            "max_steps": limit,
+            "interactive": options.interactive,
+            "report_dir": f"{REPORTS}/{run_id}",
+            "definition": program.fingerprint(),
+            "warnings": [str(one) for one in warnings],
+            "worker": spec.model_dump(mode="json", exclude_defaults=True),
+            "sol": "model" if self._judges else "rules",
+            "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
+            "luna_model": self.luna_model,
+            "workspace": str(workspace),
+            "strategy": strategy.model_dump(mode="json"),
+        }
+        title = f"{program.workflow.name}: {task.splitlines()[0]}"[:120]
+        lease = await setup.create(
+            RunInfo(id=run_id, created_t=self.clock.now(), title=title, meta={"kind": KIND, "name": data["name"]})
+        )
+        session = self._machine_session(setup, lease, Machine(), Rules(program, strategy), chain)
+        return self._launch(setup, session, [Event(EventType.RUN_STARTED, "", data)])
+
+    # --- existing runs -----------------------------------------------------------------------------------------------
+
+    async def load(self, run_id: str) -> Run:
+        """A run of either kind as it stands in the journal, for looking at.
+
+        Raises:
+            NotFoundError: If there is no such run.
+        """
+        async with self.open_journal() as journal:
+            info = await journal.info(await journal.resolve(run_id))
+            if info.meta.get("kind") == KIND:
+                return Run(info.id, await read_machine(journal, info.id), self.open_journal)
+        return await super().load(run_id)
+
+    async def start_again(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        ask: Mapping[str, Any] | None = None,
+        options: Options | None = None,
+    ) -> Run:
+        """Take up a run of either kind again, returning the live run at once.
+
+        Args:
+            run_id: Id, unique beginning, or `latest`.
+            accept_changes: Go on although the definition has changed: results of unchanged steps are kept, and the
+                workflow is walked through again with them.
+            ask: A request to carry out first: `kind` (`answer` or `retry`) with what belongs to it.
+            options: Of a workflow: `max_steps` grants more steps; `texts` as when it was started.
+
+        Raises:
+            NotFoundError: If there is no such run.
+            ConflictError: If a live process holds it, or there is nothing to resume.
+            DefinitionChangedError: If the workflow was changed and `accept_changes` is not given.
+        """
+        async with self.open_journal() as journal:
+            info = await journal.info(await journal.resolve(run_id))
+            if info.meta.get("kind") != KIND:
+                return await super().start_again(run_id, accept_changes=accept_changes, ask=ask)
+            before = await read_machine(journal, info.id)
+        return await self._resume_workflow(info, before, options or Options(), accept_changes=accept_changes, ask=ask)
+
+    async def _resume_workflow(
+        self,
+        info: StoredRun,
+        before: Machine,
+        options: Options,
+        *,
+        accept_changes: bool,
+        ask: Mapping[str, Any] | None,
+    ) -> Run:
+        if not before.nodes:
+            raise ConflictError(f"Run {info.id} was killed before its task was recorded; start it anew.")
+        _require_open(info.id, before, ask)
+        config = before.config
+        program = load_program(Path(config["file"]), texts=options.texts)
+        ready(program, WorkerSpec.model_validate(config["worker"]), judges=self._judges)
+        found = program.fingerprint()
+        differing = changes(config["definition"], found)
+        if differing and not accept_changes:
+            raise DefinitionChangedError(info.id, differing)
+        strategy = Strategy.model_validate(config["strategy"]).with_limits(max_depth=self.max_depth, budget=self.budget)
+        update: dict[str, Any] = {"definition": found, "program": program.root}
+        if options.max_steps is not None:
+            update["max_steps"] = options.max_steps
+        resumed = Event(EventType.RESUMED, "", {"config": update, "replay": bool(differing), "changes": differing})
+        setup = self._setup(Path(config["workspace"]), config)
+        await setup.journal.open()
+        try:
+            lease = await setup.take(info.id)
+            machine = await read_machine(setup.journal, info.id)
+            arrived = [*_carried(info.id, machine, ask, now=self.clock.now()), resumed]
+        except BaseException:
+            await self._done_with(setup.journal)
+            raise
+        chain = (f"workflow {program.workflow.name}: {config['task']}",)
+        session = self._machine_session(setup, lease, machine, Rules(program, strategy), chain)
+        session.before_s = (info.summary or {}).get("elapsed_s", 0.0)
+        return self._launch(setup, session, arrived)
+
+    async def request(self, run_id: str, kind: str, payload: Mapping[str, Any], *, by: str) -> str:
+        """Ask something of a run of either kind; see `Sol.request`."""
+        async with self.open_journal() as journal:
+            info = await journal.info(await journal.resolve(run_id))
+            if info.meta.get("kind") != KIND:
+                return await super().request(run_id, kind, payload, by=by)
+            machine = await read_machine(journal, info.id)
+            now = self.clock.now()
+            if kind != "stop":
+                _asked(info.id, machine, {"kind": kind, **payload}, by=by, now=now)
+            try:
+                lease = await journal.claim(info.id, this_process(secrets.token_hex(8)), now=now)
+            except ConflictError:
+                await journal.post(info.id, kind, dict(payload), t=now, by=by)
+                return "posted"
+            try:
+                if kind == "stop":
+                    raise ConflictError(f"Nobody works on run {info.id}; there is nothing to stop.")
+                event = _asked(info.id, machine, {"kind": kind, **payload}, by=by, now=now)
+                await self._record(journal, lease, machine, event, now=now)
+            finally:
+                await journal.release(lease)
+        return "done"
+
+    @staticmethod
+    async def _record(journal: Journal, lease: Lease, machine: Machine, event: Event, *, now: float) -> None:
+        """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
+        rules = Rules(load_program(Path(machine.config["file"])), Strategy.model_validate(machine.config["strategy"]))
+        done = advance(machine, [event], rules, stopping=True)
+        records = [NewRecord(now, one.type, one.node, one.data) for one in done.events]
+        await journal.append(lease, records, status=machine.status)
+
+    # --- what a run needs --------------------------------------------------------------------------------------------
+
+    def _workflow_worker(self) -> WorkerSpec:
+        return self._spec_of(Task.from_text("Run a workflow."))
+
+    def _limits_of_steps(self) -> Strategy:
+        """The strategy whose limits and stuck detectors hold for the attempts of steps."""
+        chosen = self.strategy if self.strategy is not None else DEFAULT_STRATEGY
+        strategy = chosen if isinstance(chosen, Strategy) else load_strategy(str(chosen))
+        return strategy.with_limits(max_depth=self.max_depth, budget=self.budget)
+
+    @staticmethod
+    def _narrowed(strategy: Strategy) -> Strategy:
+        around = AMBIENT.get()
+        return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
+
+    def _machine_session(
+        self, setup: Setup, lease: Lease, machine: Machine, rules: Rules, chain: tuple[str, ...]
+    ) -> MachineSession:
+        session: MachineSession
+
+        def around(_depth: int, charge: Callable[[Usage], None]) -> None:
+            AMBIENT.set(Ambient(rules.strategy.max_depth, _left(session), chain, charge))
+
+        inner = LocalDispatcher(
+            Resources(
+                run=lease.run,
+                planner=setup.planner,
+                make_worker=setup.make_worker,
+                workspace=setup.workspace,
+                clock=self.clock,
+                gates=setup.gates,
+                strategy=rules.strategy,
+                limiter=setup.limiter,
+                processes=setup.processes,
+                luna_model=setup.luna_model,
+                sol_provider=setup.sol_provider,
+                fence=setup.token,
+                around=around,
+            )
+        )
+        solver = _Children(self, setup.workspace, lambda key: around(0, lambda usage: _book(session, key, usage)))
+        effects = MachineDispatcher(inner, workspace=setup.workspace, solver=solver)
+        session = MachineSession(
+            lease=lease,
+            journal=setup.journal,
+            tree=machine,
+            strategy=rules.strategy,
+            dispatcher=effects,
+            clock=self.clock,
+            started=self.clock.monotonic(),
+            machine=machine,
+            program=rules.program,
+            effects=effects,
+        )
+        return session
+
+
+@dataclass(frozen=True, slots=True)
+class _Children:
+    """Starts child runs with the settings of the Sol around them. `inherit` hands the run's limits on."""
+
+    sol: WorkflowSol
+    workspace: Path
+    inherit: Callable[[tuple[str, str, int]], None]
+
+    async def begin(self, request: SolveRequest, *, key: tuple[str, str, int]) -> Run:
+        self.inherit(key)
+        store = self.sol.store if self.sol.store is not None else str(default_url(self.sol.home))
+        strategy = request.strategy or self.sol.strategy
+        sol = replace(self.sol, strategy=strategy, workspace=self.workspace, store=store)
+        if request.child:
+            run = await sol.load(request.child)
+            return await sol.start_again(request.child) if run.resumable else run
+        task = {**request.assignment, "worker": dict(request.worker)}
+        return await sol.start(task)
+
+
+def _left(session: Session) -> Budget:
+    """What the run's budget leaves."""
+    budget, spent, held = session.strategy.budget, session.tree.spent, session.tree.reserved
+    return Budget(
+        calls=None if budget.calls is None else max(budget.calls - spent.calls - held.calls, 0),
+        tokens=None if budget.tokens is None else max(budget.tokens - spent.tokens, 0),
+        cost=None if budget.cost is None else max(budget.cost - spent.cost, 0.0),
+        seconds=None if budget.seconds is None else max(budget.seconds - session.elapsed_s, 0.001),
+    )
+
+
+def _book(session: MachineSession, key: tuple[str, str, int], usage: Usage) -> None:
+    session.effects.book(key, Spent(usage=usage))
+
+
+def _workers(program: Program, spec: WorkerSpec) -> list[WorkerSpec]:
+    steps = [step for workflow in program.workflows.values() for step, _ in workflow.every_step()]
+    return [step.worker or spec for step in steps if not step.call and not step.parallel]
+
+
+async def read_machine(journal: Journal, run_id: str) -> Machine:
+    """The state of a workflow's run as committed."""
+    records = await journal.read(run_id)
+    return fold_events(Event(EventType(one.type), one.node, one.data, one.t) for one in records)
+
+
+def _require_open(run_id: str, machine: Machine, ask: Mapping[str, Any] | None) -> None:
+    if ask is None and machine.status not in RESUMABLE and not machine.root.resumable:
+        raise ConflictError(f"Run {run_id} has ended: {machine.status}. There is nothing to resume.")
+
+
+def _carried(run_id: str, machine: Machine, ask: Mapping[str, Any] | None, *, now: float) -> Sequence[Event]:
+    return [] if ask is None else [_asked(run_id, machine, ask, by=str(ask.get("by", "")), now=now)]
+
+
+def _asked(run_id: str, machine: Machine, ask: Mapping[str, Any], *, by: str, now: float) -> Event:
+    """The event of a request.
+
+    Raises:
+        NotFoundError: If there is no such step.
+        ConflictError: If its state does not allow it.
+    """
+    path = str(ask.get("node", ""))
+    if path not in machine.nodes:
+        waiting = [node.path for node in machine.nodes.values() if node.question]
+        hint = f" Waiting: {', '.join(waiting)}." if waiting else ""
+        raise NotFoundError(f"Run {run_id} has no step {path!r}. `sol show {run_id}` lists them.{hint}")
+    event = request_event(machine, str(ask["kind"]), dict(ask), by=by, t=now)
+    if event is None:
+        state = machine.nodes[path].state
+        raise ConflictError(f"Step {path or 'root'!r} of run {run_id} is {state}; it cannot be asked to {ask['kind']}.")
+    return event

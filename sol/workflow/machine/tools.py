@@ -1,0 +1,66 @@
+"""What a step's tool and permission settings mean for the worker that does it.
+
+Only a worker of kind `agent` can honour them; for others they are named in a warning.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from sol.workflow.machine.definition import Step
+from sol.workflow.machine.program import Program
+
+AGENT: Final = "agent"
+
+_ALL: Final = ("list_files", "read_file", "search_files", "write_file", "edit_file", "run_command")
+_TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "read": ("read_file", "list_files"),
+    "glob": ("list_files",),
+    "grep": ("search_files",),
+    "ls": ("list_files",),
+    "edit": ("edit_file",),
+    "multiedit": ("edit_file",),
+    "write": ("write_file",),
+    "bash": ("run_command",),
+} | {name: (name,) for name in _ALL}
+"""Names of tools in real files, and the tools here that do the same."""
+
+_READ_ONLY: Final = frozenset({"readonly", "read-only", "plan"})
+_WRITING: Final = frozenset({"write_file", "edit_file"})
+
+
+def worker_for(step: Step, worker: Mapping[str, Any]) -> dict[str, Any]:
+    """The worker's specification, narrowed to what the step allows; never widened."""
+    if worker["kind"] != AGENT:
+        return dict(worker)
+    options = dict(worker.get("options") or {})
+    own = options.get("tools")
+    allowed = set(_ALL if own is None else own)
+    if step.allowed_tools is not None:
+        allowed &= {tool for name in step.allowed_tools for tool in _TOOLS.get(name.lower(), ())}
+    if step.permission_mode.lower() in _READ_ONLY:
+        allowed -= {*_WRITING, "run_command"}
+    if step.edit is False:
+        allowed -= _WRITING
+    if own is None and allowed == set(_ALL):
+        return dict(worker)
+    options["tools"] = [tool for tool in _ALL if tool in allowed]
+    return {**worker, "options": options}
+
+
+def unheeded(program: Program, worker: Mapping[str, Any]) -> Iterator[str]:
+    """What steps say about tools and permissions that their workers cannot honour, one line for each field."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    unknown: set[str] = set()
+    for workflow in program.workflows.values():
+        for step, _ in workflow.every_step():
+            kind = step.worker.kind if step.worker is not None else str(worker["kind"])
+            if kind == AGENT:
+                unknown |= {name for name in step.allowed_tools or () if name.lower() not in _TOOLS}
+                continue
+            for field in ("allowed_tools", "permission_mode"):
+                if getattr(step, field):
+                    steps.setdefault((field, kind), []).append(step.name)
+    for (field, kind), names in steps.items():
+        yield f"{field} of {', '.join(names)}: a worker of kind {kind!r} cannot honour it"
+    if unknown:
+        yield f"allowed_tools: there are no tools like {', '.join(sorted(unknown))} here"
