@@ -10,6 +10,7 @@ from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
 from luna.protocol import Usage, Worker, WorkerSpec
 from sol.ambient import AMBIENT, Ambient
+from sol.core.control import given_up
 from sol.core.decide import step
 from sol.dispatch.local import LocalDispatcher, Resources
 from sol.graph import LoopContext, build_graph, loop_config
@@ -129,6 +130,7 @@ async def _let_go(session: Session) -> None:
 async def record(journal: Journal, lease: Lease, tree: Tree, event: Event, *, now: float) -> None:
     """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
     strategy = Strategy.model_validate(tree.config["strategy"])
-    done = step(tree, [event], strategy, stopping=True)
-    records = [NewRecord(now, one.type, one.node, one.data) for one in done.events]
+    events = step(tree, [event], strategy, stopping=True, now=now).events
+    events += step(tree, given_up(tree), strategy, stopping=True, now=now).events
+    records = [NewRecord(now, one.type, one.node, one.data) for one in events]
     await journal.append(lease, records, status=tree.status)

@@ -10,6 +10,7 @@ from typing import Any
 
 from luna.clock import Clock
 from sol.core.assign import request
+from sol.core.control import may_retry
 from sol.core.decide import step
 from sol.core.schedule import unwanted
 from sol.dispatch.protocol import Dispatcher, Effect
@@ -71,13 +72,10 @@ class Session:
         Raises:
             ConflictError: If another process has taken the run over. Nothing was written.
         """
-        done = step(self.tree, incoming, self.strategy, stopping=bool(self.stopping))
+        now = self.clock.now()
+        done = step(self.tree, incoming, self.strategy, stopping=bool(self.stopping), now=now)
         if not done.events:
             return
-        now = self.clock.now()
-        for event in done.events:
-            if event.type == EventType.STARTED:
-                self.tree.nodes[event.node].since = now
         records = [NewRecord(now, event.type, event.node, event.data) for event in done.events]
         await self.journal.append(self.lease, records, status=self.tree.status, summary=self._summary())
         self.commands.extend(done.commands)
@@ -152,11 +150,11 @@ def request_event(tree: Tree, kind: str, payload: dict[str, Any], *, by: str, t:
         return None
     said = {"by": by, "at": t}
     match kind:
-        case "cancel" if not node.ended:
+        case "cancel" if not node.ended or node.paused:
             return Event(EventType.CANCEL_REQUESTED, node.path, {"reason": str(payload.get("reason", "")), **said})
         case "answer" if node.state == State.WAITING:
             return Event(EventType.ANSWERED, node.path, {"text": str(payload.get("text", "")), **said})
-        case "retry" if node.ended:
+        case "retry" if may_retry(tree, node):
             more = {name: payload[name] for name in ("note", "worker") if payload.get(name)}
             return Event(EventType.RETRY_REQUESTED, node.path, {**more, **said})
         case _:

@@ -27,13 +27,14 @@ def on_rule_answer(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None
     pending = node.deciding
     if pending is not None:
         if pending["section"] == "depth_limit":
-            on_reassessed(tree, node, node.reassessment or {}, strategy, out)
+            on_reassessed(tree, node, strategy, out)
         else:
             ruled(tree, node, pending["section"], pending["labels"], strategy, out)
 
 
-def on_reassessed(tree: Tree, node: Node, answer: dict[str, Any], strategy: Strategy, out: Out) -> None:
+def on_reassessed(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
     """Sol has looked at a task that cannot be split: let the rules decide what becomes of it. Source: S57, S58."""
+    answer = node.reassessment or {}
     labels = node.deciding["labels"] if node.deciding else labels_of(node, answer)
     action = rule(tree, node, "depth_limit", labels, strategy, out)
     if action is not None:

@@ -24,6 +24,7 @@ from sol.core.requests import (
     SplitRequest,
 )
 from sol.core.ruling import active_children, effective_report, report_reason
+from sol.core.schedule import integrates_by_luna
 from sol.strategy.schema import Strategy
 from sol.tree.events import Command
 from sol.tree.node import Node, State, Tree
@@ -52,8 +53,8 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
             return ReviewRequest(assignment, tuple(command.because["proposal"]["children"]))
         case Kind.INTEGRATE:
             parts = tuple(part_of(tree, path) for path in active_children(tree, node))
-            by_luna = strategy.integrate == "luna" and node.how != How.INPUTS
-            return IntegrateRequest(assignment, parts, node.sequential, node.how, node.worker if by_luna else None)
+            worker = node.worker if integrates_by_luna(node, strategy) else None
+            return IntegrateRequest(assignment, parts, node.sequential, node.how, worker)
         case Kind.REASSESS:
             parts = tuple(part_of(tree, path) for path in node.children)
             return ReassessRequest(assignment, effective_report(node), command.because["trigger"], parts)
@@ -98,13 +99,14 @@ def compose(tree: Tree, node: Node, strategy: Strategy) -> dict[str, Any]:
     """The assignment as its Luna gets it: with the context that this task needs and no more. Source: S23, S25, S33."""
     lines = [] if node.assignment["context"] == "none" else [node.assignment["context"]]
     lines += _from_above(tree, node)
-    lines += [_done(tree.nodes[path]) for path in node.children if tree.nodes[path].state == State.SUCCESS]
+    before, done = _earlier(tree, node)
+    done += [tree.nodes[path] for path in node.children if tree.nodes[path].state == State.SUCCESS]
+    lines += [_done(one) for one in done]
     lines += [f"New: {note}" for note in node.notes]
     if node.because.get("what") == "name_blocker":
         lines.append(f"New: {NAME_BLOCKER}")
     inputs = node.assignment["inputs"]
-    if node.after:
-        before = tree.nodes[node.after]
+    if before is not None:
         inputs = {**inputs, "previous": before.result}
         lines.append(f"The part before this one was: {before.assignment['goal']}. Its result is the input “previous”.")
     context = clip("\n".join(lines), limit_bytes=strategy.context_bytes).text if lines else "none"
@@ -112,23 +114,49 @@ def compose(tree: Tree, node: Node, strategy: Strategy) -> dict[str, Any]:
 
 
 def _from_above(tree: Tree, node: Node) -> list[str]:
-    """What the parent's goal, its report and its accepted parts tell this node."""
-    if not node.path:
-        return []
-    parent = tree.nodes[node.parent]
-    if parent.how == How.INPUTS:
-        return []
-    lines = [f"This is part of: {parent.assignment['goal']}"]
-    report = effective_report(parent)
-    if report is not None:
-        known = [str(item) for item in report.get("known") or ()]
-        tried = [str(item) for item in report.get("attempted") or ()]
-        lines += [f"Known: {item}" for item in known]
-        lines += [f"Already tried on the whole: {item}" for item in tried]
-        lines.append(f"What stopped it: {report_reason(parent)}")
-    earlier = [path for path in parent.children if path not in parent.generation]
-    lines += [_done(tree.nodes[path]) for path in earlier if tree.nodes[path].state == State.SUCCESS]
+    """What the goal, the notes and the report of the task that this one is part of tell it.
+
+    Halves of inputs are no parts of a thought: they get what the whole got.
+    """
+    lines: list[str] = []
+    while node.path:
+        parent = tree.nodes[node.parent]
+        notes = [f"Known: {note}" for note in parent.notes]
+        if parent.how != How.INPUTS:
+            return [f"This is part of: {parent.assignment['goal']}", *notes, *_reported(parent), *lines]
+        lines = [*notes, *lines]
+        node = parent
     return lines
+
+
+def _reported(node: Node) -> list[str]:
+    report = effective_report(node)
+    if report is None:
+        return []
+    known = [f"Known: {item}" for item in report.get("known") or ()]
+    tried = [f"Already tried on the whole: {item}" for item in report.get("attempted") or ()]
+    return [*known, *tried, f"What stopped it: {report_reason(node)}"]
+
+
+def _earlier(tree: Tree, node: Node) -> tuple[Node | None, list[Node]]:
+    """The accepted part that this one, or the task it is part of, builds on; and other accepted parts around it."""
+    before: Node | None = None
+    done: list[Node] = []
+    at = node
+    while at.path:
+        parent = tree.nodes[at.parent]
+        if at.after:
+            previous = tree.nodes[at.after]
+            before, more = (previous, []) if before is None else (before, [previous])
+        elif parent.how != How.INPUTS:
+            # Parts that are worked on at the same time are no news to each other, but are to what comes of a re-split.
+            paths = parent.children if at is not node else [p for p in parent.children if p not in parent.generation]
+            more = [tree.nodes[path] for path in paths if path != at.path and tree.nodes[path].state == State.SUCCESS]
+        else:
+            more = []
+        done = [*more, *done]
+        at = parent
+    return before, done
 
 
 def _done(node: Node) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sol.core.act import on_reassessed, on_rule_answer
 from sol.core.attempt import begin, conclude, on_atomic, on_checked, on_integrated, on_reported
-from sol.core.control import on_budget_hit, on_cancel, on_reopened, on_resumed, on_retry
+from sol.core.control import late, may_retry, on_budget_hit, on_cancel, on_reopened, on_resumed, on_retry
 from sol.core.integrate import on_settled
 from sol.core.outcome import Out
 from sol.core.requests import Kind
@@ -53,7 +53,7 @@ def decide(tree: Tree, event: Event, strategy: Strategy) -> tuple[list[Event], l
         case EventType.BUDGET_HIT:
             on_budget_hit(tree, event, out)
         case EventType.REOPENED:
-            on_reopened(tree, event, strategy, out)
+            on_reopened(tree, event, out)
         case _ if node is not None:
             _decide_node(tree, event, strategy, out)
     return out.events, out.commands
@@ -98,58 +98,67 @@ def _decide_answer(tree: Tree, event: Event, strategy: Strategy, out: Out) -> No
         case Kind.INTEGRATE:
             on_integrated(tree, node, strategy, out)
         case Kind.REASSESS:
-            on_reassessed(tree, node, answer, strategy, out)
+            on_reassessed(tree, node, strategy, out)
         case Kind.RULE:
             on_rule_answer(tree, node, strategy, out)
 
 
-def step(tree: Tree, incoming: Iterable[Event], strategy: Strategy, *, stopping: bool = False) -> Step:
-    """Fold events in, decide on each, fold in what was decided, and start what the limits allow.
+def step(
+    tree: Tree, incoming: Iterable[Event], strategy: Strategy, *, stopping: bool = False, now: float = 0.0
+) -> Step:
+    """Fold facts in one by one, each with all that follows from it, then start what the limits allow.
 
     The tree is changed; nothing else is. Commands may be run once the events are committed.
 
     Args:
         tree: The tree so far.
-        incoming: New facts, oldest first. Outcomes of effects that are not in flight are ignored; those of effects
-            whose node has ended are recorded as late and change no state.
+        incoming: New facts, oldest first. What no longer means anything is ignored; outcomes of effects whose node has
+            ended since they started are recorded as late and change no state.
         strategy: The run's strategy.
         stopping: The run is being interrupted: start nothing.
+        now: Seconds since the epoch; the time of all events of the step.
     """
     events: list[Event] = []
-    wanted: dict[tuple[str, str, int], Command] = {}
-    work = deque(incoming)
-    while True:
-        while work:
-            event = _received(tree, work.popleft())
-            if event is not None:
-                work.extend(_take(tree, event, strategy, wanted))
-                events.append(event)
-        admitted = [] if stopping else admit(tree, strategy)
-        if not admitted:
-            break
-        work.extend(admitted)
-    last = [Event(EventType.QUEUED, c.node, _queued_data(c)) for c in tree.queue if c.key in wanted]
+    for fact in incoming:
+        received = _received(tree, fact)
+        if received is not None:
+            _follow(tree, [received], strategy, now, events)
+    while not stopping and (admitted := admit(tree, strategy)):
+        _follow(tree, admitted, strategy, now, events)
     status = _status(tree, stopping=stopping)
     if status is not None:
-        last.append(Event(EventType.RUN_STATUS, "", {"status": status}))
-        apply(tree, last[-1])
-    started = [e for e in events if e.type == EventType.STARTED]
-    commands = [tree.inflight[key] for e in started if (key := (e.node, e.data["kind"], e.data["n"])) in tree.inflight]
-    return Step([*events, *last], commands)
+        _follow(tree, [Event(EventType.RUN_STATUS, "", {"status": status})], strategy, now, events)
+    started = [_key(event) for event in events if event.type == EventType.STARTED]
+    at_once = set(started)
+    # A command that starts in the step that wants it is never seen waiting: its queueing needs no record.
+    kept = [event for event in events if event.type != EventType.QUEUED or _key(event) not in at_once]
+    return Step(kept, [tree.inflight[key] for key in started if key in tree.inflight])
 
 
-def _take(tree: Tree, event: Event, strategy: Strategy, wanted: dict[tuple[str, str, int], Command]) -> list[Event]:
-    """Fold one event in and decide on it; queue the commands it leads to; return the events that follow."""
-    apply(tree, event)
-    events, commands = decide(tree, event, strategy)
-    for command in commands:
-        tree.queue.append(command)
-        wanted[command.key] = command
-    if event.type == EventType.PROGRESSED and not tree.over:
-        what = passed(tree, strategy.budget)
-        if what is not None:
-            events.append(Event(EventType.BUDGET_HIT, "", {"what": what, "limit": getattr(strategy.budget, what)}))
-    return events
+def _follow(tree: Tree, facts: Iterable[Event], strategy: Strategy, now: float, events: list[Event]) -> None:
+    """Fold facts in, and whatever is decided because of them, until nothing follows any more; add it all to `events`.
+
+    One fact is followed to its end before the next is looked at: no decision is made on a tree that another decision,
+    made but not folded in yet, is about to change.
+    """
+    work = deque(facts)
+    while work:
+        event = work.popleft()
+        event = Event(event.type, event.node, event.data, now)
+        apply(tree, event)
+        events.append(event)
+        decided, commands = decide(tree, event, strategy)
+        work.extend(decided)
+        work.extend(Event(EventType.QUEUED, command.node, _queued_data(command)) for command in commands)
+        if event.type == EventType.PROGRESSED and not tree.over:
+            what = passed(tree, strategy.budget)
+            if what is not None:
+                data = {"what": what, "limit": getattr(strategy.budget, what)}
+                work.append(Event(EventType.BUDGET_HIT, "", data))
+
+
+def _key(event: Event) -> tuple[str, str, int]:
+    return (event.node, event.data["kind"], event.data["n"])
 
 
 def _queued_data(command: Command) -> dict[str, Any]:
@@ -158,33 +167,45 @@ def _queued_data(command: Command) -> dict[str, Any]:
 
 
 def _received(tree: Tree, event: Event) -> Event | None:
-    """The event as it counts now: itself, a late one, or None when it means nothing any more."""
+    """The fact as it counts now: itself, a late one, or None when it means nothing any more."""
     node = tree.nodes.get(event.node)
-    data = event.data
-    if event.type in _OUTCOMES or event.type == EventType.PROGRESSED:
-        if event.type == EventType.CHECKED and data["n"] == 0:
-            return event
-        if node is None or (event.node, data["kind"], data["n"]) not in tree.inflight:
+    match event.type:
+        case EventType.RUN_STARTED:
+            return None if tree.nodes else event
+        case EventType.RESUMED:
+            return event if tree.nodes else None
+        case EventType.BUDGET_HIT:
+            return event if tree.nodes and not tree.over else None
+        case EventType.PROGRESSED:
+            return event if _key(event) in tree.inflight else None
+        case _ if event.type in _OUTCOMES:
+            if _key(event) not in tree.inflight:
+                return None
+            return late(event) if _key(event) in tree.abandoned else event
+        case EventType.ANSWERED if node is not None:
+            return event if node.state == State.WAITING else None
+        case EventType.CANCEL_REQUESTED if node is not None:
+            return None if node.ended and not node.paused else event
+        case EventType.RETRY_REQUESTED if node is not None:
+            return event if may_retry(tree, node) else None
+        case _:
             return None
-        return event if event.type == EventType.PROGRESSED or not node.ended else _late(event)
-    if event.type == EventType.ANSWERED:
-        return event if node is not None and node.state == State.WAITING else None
-    return None if event.type == EventType.CANCEL_REQUESTED and node is not None and node.ended else event
-
-
-def _late(event: Event) -> Event:
-    """What came after its node had ended: kept, counted, and without any effect. Source: case PAR-04."""
-    return Event(EventType.LATE, event.node, {"was": event.type, **event.data})
 
 
 def _status(tree: Tree, *, stopping: bool) -> str | None:
-    """The run's new status when nothing is in flight or about to start; None when it has not changed."""
-    if tree.inflight or (tree.queue and not stopping) or "" not in tree.nodes:
+    """The run's new status when nothing that counts is in flight or about to start; None when it has not changed."""
+    if len(tree.inflight) > len(tree.abandoned) or (tree.queue and not stopping) or "" not in tree.nodes:
         return None
-    if tree.root.ended and not tree.queue:
+    if tree.root.ended and not tree.root.paused:
         status = str(tree.root.state)
-    elif not stopping and any(node.state == State.WAITING for node in tree.nodes.values()):
+    elif not tree.queue and _only_questions(tree):
         status = "waiting"
     else:
         status = "interrupted"
     return None if status == tree.status else status
+
+
+def _only_questions(tree: Tree) -> bool:
+    """Whether answers from people are all that the run needs to go on."""
+    asked = any(node.state == State.WAITING for node in tree.nodes.values())
+    return asked and not any(node.paused or (node.redo and not node.ended) for node in tree.nodes.values())

@@ -5,6 +5,7 @@ from typing import Any
 from sol.core.outcome import Out
 from sol.core.requests import Kind, Remedy
 from sol.core.ruling import report_kind, report_reason
+from sol.core.vague import vague
 from sol.tree.events import EventType
 from sol.tree.node import Node, State
 
@@ -27,20 +28,23 @@ def labels_of(node: Node, answer: dict[str, Any]) -> list[str]:
     """What the rules for the depth limit may match: finding, trigger, kind of the last report, proposed remedy."""
     return [
         answer["finding"],
-        node.because.get("trigger", ""),
+        answer["trigger"],
         f"kind:{report_kind(node)}",
         f"remedy:{answer['remedy']}",
     ]
 
 
 def remedy(node: Node, action: str, answer: dict[str, Any], out: Out) -> None:
-    """Carry out what the rules made of a reassessment. Source: S58, S53."""
-    trigger = node.because.get("trigger", "")
+    """Carry out what the rules made of a reassessment. Source: S01, S53, S58."""
+    trigger = answer["trigger"]
     reason = f"{report_reason(node)} Reassessed as {answer['finding']}: {answer['reason']}"
     match answer["remedy"] if action == "as_proposed" else action:
         case Remedy.REDEFINE if answer.get("information") or answer.get("goal"):
-            information = answer.get("information") or f"The goal was restated: {answer['goal']}"
-            out.event(EventType.REDEFINED, node.path, goal=answer.get("goal", ""), information=information)
+            goal = answer.get("goal", "")
+            information = answer.get("information") or f"The goal was restated: {goal}"
+            # The root's goal is fixed (S01): there a restatement is information only.
+            restated = goal if node.path and vague(goal) is None else ""
+            out.event(EventType.REDEFINED, node.path, goal=restated, information=information)
         case Remedy.ASK:
             question = answer.get("question") or report_reason(node)
             out.event(EventType.ASKED, node.path, question=question, kind=answer["finding"])

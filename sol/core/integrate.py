@@ -22,7 +22,7 @@ def on_settled(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
     for sibling in siblings:
         if sibling.after == node.path and sibling.state == State.PENDING:
             _follow(node, sibling, strategy, out)
-    if all(sibling.ended for sibling in siblings):
+    if all(sibling.ended and not sibling.paused for sibling in siblings):
         _conclude(tree, parent, strategy, out)
 
 

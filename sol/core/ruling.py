@@ -36,8 +36,10 @@ def rule(tree: Tree, node: Node, section: str, labels: Sequence[str], strategy: 
     Source: S63, R09, R14, R20, R24.
     """
     judgements = {
-        int(key.partition("/")[2]): Judgement(holds=answer["holds"], reason=answer["reason"])
+        int(number): Judgement(holds=answer["holds"], reason=answer["reason"])
         for key, answer in node.judgements.items()
+        for of, _, number in [key.partition("/")]
+        if of == section
     }
     children = tuple(Child(path, str(tree.nodes[path].state)) for path in active_children(tree, node))
     context = Context(children=children, labels=frozenset(labels), judgements=judgements)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sol.core.requests import Kind
+from sol.core.requests import How, Kind
 from sol.strategy.schema import Budget, Strategy
 from sol.tree.events import Command, Event, EventType
-from sol.tree.node import State, Tree
+from sol.tree.node import Node, State, Tree
 
 
 def admit(tree: Tree, strategy: Strategy) -> list[Event]:
@@ -18,7 +18,7 @@ def admit(tree: Tree, strategy: Strategy) -> list[Event]:
     if not tree.queue or len(tree.inflight) >= strategy.concurrency:
         return []
     command = tree.queue[0]
-    reserve = reservation(tree, command.kind, strategy.budget)
+    reserve = reservation(tree, command, strategy)
     short = _short(tree, reserve, strategy.budget)
     if short is None:
         data: dict[str, Any] = {"kind": command.kind, "n": command.n}
@@ -39,16 +39,23 @@ def admit(tree: Tree, strategy: Strategy) -> list[Event]:
     ]
 
 
-def redo_of(command: Command | None) -> dict[str, Any]:
+def redo_of(command: Command) -> dict[str, Any]:
     """What an ended node must remember so that this command can be wanted again."""
-    if command is None:
-        return {"redo": ""}
-    return {"redo": command.kind, "because": command.because} if command.because else {"redo": command.kind}
+    return {"redo": command.kind, "because": command.because}
 
 
-def reservation(tree: Tree, kind: str, budget: Budget) -> dict[str, Any]:
+def integrates_by_luna(node: Node, strategy: Strategy) -> bool:
+    """Whether a Luna puts the parts of this node together. Halves of inputs need none. Source: S61."""
+    return strategy.integrate == "luna" and node.how != How.INPUTS
+
+
+def reservation(tree: Tree, command: Command, strategy: Strategy) -> dict[str, Any]:
     """What an effect may use at most; empty for effects that cost nothing."""
-    if kind == Kind.CHECK or (kind != Kind.ATTEMPT and tree.config["sol"] != "model"):
+    kind, budget = command.kind, strategy.budget
+    by_luna = kind == Kind.ATTEMPT or (
+        kind == Kind.INTEGRATE and integrates_by_luna(tree.nodes[command.node], strategy)
+    )
+    if kind == Kind.CHECK or not (by_luna or tree.config["sol"] == "model"):
         return {}
     reserve: dict[str, Any] = {"calls": 1}
     if budget.per_call.tokens:
@@ -82,5 +89,5 @@ def passed(tree: Tree, budget: Budget) -> str | None:
 
 
 def unwanted(tree: Tree) -> list[Command]:
-    """Effects in flight whose node has ended or waits: to be stopped; what they still bring is late."""
-    return [command for command in tree.inflight.values() if tree.nodes[command.node].ended]
+    """Effects in flight whose node has ended since they started: to be stopped; what they still bring is late."""
+    return [tree.inflight[key] for key in tree.inflight if key in tree.abandoned] if tree.abandoned else []

@@ -27,7 +27,7 @@ def want_split(node: Node, strategy: Strategy, out: Out) -> None:
     """Ask the planner for a split where the limits allow one, otherwise reassess. Source: S11, S13, S56, S57."""
     if node.depth >= strategy.max_depth:
         escalate(node, "depth_limit", out)
-    elif node.splits > strategy.max_replans:
+    elif node.splits > strategy.max_replans or len(node.children) + strategy.arity > len(DIGITS):
         escalate(node, "replans", out)
     else:
         out.want(node, Kind.SPLIT)
@@ -61,7 +61,9 @@ def on_reviewed(node: Node, answer: Mapping[str, Any], out: Out) -> None:
 
 def _refused(node: Node, answer: Mapping[str, Any], kind: str, reason: str, out: Out) -> None:
     """Refuse a proposal: the first time the planner is asked once more, the second time the node ends."""
-    out.event(EventType.REFUSED, node.path, what="split", reason=reason, goals=_keys(answer))
+    # The same children may come back with what they lacked; a split that gets nowhere may not come back at all.
+    more = {"goals": _keys(answer)} if kind == "no_progress_split" else {}
+    out.event(EventType.REFUSED, node.path, what="split", kind=kind, reason=reason, **more)
     if node.refusals:
         out.settle(
             node, State.FAILED, kind=kind, reason=f"Two proposed splits were refused; the last because {reason}."
@@ -80,7 +82,7 @@ def refuse(tree: Tree, node: Node, answer: Mapping[str, Any], strategy: Strategy
         if flaw is not None:
             return "bad_split", f"child {number}: {flaw}"
     keys = _keys(answer)
-    if tuple(keys) in node.tried:
+    if sorted(keys) in [sorted(goals) for goals in node.tried]:
         return "no_progress_split", "the same children were tried or refused before"
     if len(set(keys)) < len(keys):
         return "no_progress_split", "two children are the same task"
@@ -122,6 +124,8 @@ def _no_progress(tree: Tree, node: Node, answer: Mapping[str, Any]) -> tuple[str
     children = answer["children"]
     path = [tree.nodes[node.path[:end]] for end in range(len(node.path) + 1)]
     for number, child in enumerate(children):
+        if any(same_task(above, child) for above in path[:-1]) and not same_task(node, child):
+            return "no_progress_split", f"child {number} is the same task as one further up"
         if same_task(node, child):
             last = number == len(children) - 1 and answer["sequential"]
             if not last:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sol.tree.events import Command, Event, EventType
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import NOTHING, Node, State, Tree
 
 
 def fold(events: Iterable[Event], tree: Tree | None = None) -> Tree:
@@ -72,10 +72,12 @@ def _started(tree: Tree, event: Event) -> None:
     node.counts[command.kind] = command.n
     node.because = command.because
     node.redo = ""
-    if command.kind == "attempt":
+    if command.kind == "attempt" or not node.since:
         node.since = event.t
+    if command.kind == "attempt":
         node.state = State.RUNNING
         node.report, node.checks, node.integration, node.result, node.generation = None, (), None, None, ()
+        node.refusals, node.deciding, node.judgements = 0, None, NOTHING
     elif node.state in {State.PENDING, State.WAITING}:
         node.state = State.RUNNING
 
@@ -98,6 +100,7 @@ def _close(tree: Tree, event: Event) -> Node:
     data = event.data
     command = tree.inflight.pop((event.node, data["kind"], data["n"]), None)
     if command is not None:
+        tree.abandoned.discard(command.key)
         _reserve(tree, command, -1)
     node = tree.nodes[event.node]
     _book(tree, node, data)
@@ -145,7 +148,7 @@ def _answer(tree: Tree, event: Event) -> None:
             node.integration = data["answer"]
             node.result = data["answer"]["result"]
         case "reassess":
-            node.reassessment = data["answer"]
+            node.reassessment = {**data["answer"], "trigger": node.because.get("trigger", "")}
         case "rule" if node.deciding:
             node.judgements = {**node.judgements, node.because["rule"]: data["answer"]}
         case _:
@@ -177,9 +180,11 @@ def _interrupted(tree: Tree, event: Event) -> None:
     data = event.data
     node = _close(tree, event)
     node.redo = data["kind"]
-    if node.state == State.RUNNING:
-        node.state = State.CANCELLED if data["kind"] == "attempt" else State.PENDING
+    if data["kind"] == "attempt":
+        node.state = State.CANCELLED
         node.kind, node.reason, node.resumable = data["cause"], data["reason"], True
+    elif node.state == State.RUNNING:
+        node.state = State.PENDING
 
 
 def _decided(tree: Tree, event: Event) -> None:
@@ -188,7 +193,7 @@ def _decided(tree: Tree, event: Event) -> None:
         node.deciding = {"section": event.data["section"], "labels": event.data["labels"]}
         return
     node.deciding = None
-    node.judgements = {}
+    node.judgements = NOTHING
     node.decisions = (*node.decisions, event.data)
 
 
@@ -230,6 +235,7 @@ def _redefined(tree: Tree, event: Event) -> None:
     node.redefined += 1
     if event.data.get("goal"):
         node.assignment = node.assignment | {"goal": event.data["goal"]}
+    node.partial = NOTHING  # what is new may concern the parts stored so far
     node.notes = (*node.notes, event.data["information"])
     node.state = State.PENDING
 
@@ -238,7 +244,10 @@ def _reopened(tree: Tree, event: Event) -> None:
     node = tree.nodes[event.node]
     node.state = State(event.data["state"])
     node.kind, node.reason, node.resumable, node.redo = "", "", False, ""
+    if node.state == State.PENDING:
+        node.generation = ()
     tree.status = "running"
+    tree.over = ""
     if event.data.get("note"):
         node.notes = (*node.notes, event.data["note"])
     if event.data.get("worker"):
@@ -253,7 +262,9 @@ def _settled(tree: Tree, event: Event) -> None:
     node.resumable = data.get("resumable", False)
     node.redo = data.get("redo", node.redo if node.resumable else "")
     node.because = data.get("because", node.because)
-    node.question = ""
+    if not node.resumable:
+        node.question = ""
+    tree.abandoned.update(key for key in tree.inflight if key[0] == event.node)
 
 
 def _analysed(tree: Tree, event: Event) -> None:

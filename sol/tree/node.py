@@ -29,12 +29,12 @@ class State(StrEnum):
 TERMINAL = frozenset({State.SUCCESS, State.FAILED, State.SKIPPED, State.BLOCKED, State.CANCELLED, State.EXHAUSTED})
 
 
-_NOTHING: Mapping[str, Any] = {}
+NOTHING: Mapping[str, Any] = {}
+"""One empty mapping for all nodes, never written to: large trees are mostly made of such fields."""
 
 
 def _nothing() -> Mapping[str, Any]:
-    """One empty mapping for all nodes, never written to: large trees are mostly made of such fields."""
-    return _NOTHING
+    return NOTHING
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Node:
         report: The newest report; `result` the accepted or claimed result; `checks` the newest check results.
         unchecked: No criterion of this node was checked by anything.
         integration: The newest integration (checks and open issues).
-        reassessment: Sol's newest answer at the limit.
+        reassessment: Sol's newest answer at the limit, with the `trigger` that led there.
         open_sets: Sets of open issues of integrations so far, for finding oscillation.
         tried: Goals of the splits tried or refused.
         judgements: Judge's answers by `section/rule index`, for the decision in progress.
@@ -84,7 +84,7 @@ class Node:
         question: What a human is asked while waiting.
         decisions: Records of the rules that decided, newest last (R20).
         because: Of the newest effect: what is new about it, and what the core needs back.
-        since: When the running attempt started, seconds since the epoch.
+        since: When the newest attempt started, or before any attempt the first effect; seconds since the epoch.
         spent: Of this node alone, without its children.
     """
 
@@ -141,6 +141,11 @@ class Node:
         """Whether the state is a terminal one."""
         return self.state in TERMINAL
 
+    @property
+    def paused(self) -> bool:
+        """Whether its attempt was interrupted: it has ended for now, and a resume takes it up before anything follows."""
+        return self.state == State.CANCELLED and self.resumable
+
 
 @dataclass(slots=True)
 class Tree:
@@ -150,6 +155,7 @@ class Tree:
         nodes: By path, in the order of creation.
         queue: Commands wanted and not yet started, oldest first.
         inflight: Commands started and without outcome, by key.
+        abandoned: Keys of those in flight whose node has ended since they started: what they bring is late.
         spent: Sum over all nodes and Sol's own calls.
         reserved: What the effects in flight may still use at most.
         config: Data of the run: strategy, task, worker, whether a Sol model is set.
@@ -160,6 +166,7 @@ class Tree:
     nodes: dict[str, Node] = field(default_factory=dict)
     queue: deque[Command] = field(default_factory=deque)
     inflight: dict[tuple[str, str, int], Command] = field(default_factory=dict)
+    abandoned: set[tuple[str, str, int]] = field(default_factory=set)
     spent: Spending = field(default_factory=Spending)
     reserved: Spending = field(default_factory=Spending)
     config: dict[str, Any] = field(default_factory=dict)
