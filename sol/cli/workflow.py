@@ -44,6 +44,7 @@ def _fail(error: Exception, code: int) -> NoReturn:
 
 @app.command()
 def check(
+    *,
     files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Workflow files or names.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
@@ -94,6 +95,7 @@ def graph(file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow fil
 
 @app.command("run")
 def run_(  # noqa: PLR0913 - each is an option of the command line
+    *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow file or name.")],
     task: Annotated[str, typer.Option("--task", "-t", help="What is to be done.")],
     worker: Annotated[

@@ -30,7 +30,6 @@ def find_workflow(name: str, workspace: Path | None = None) -> Path:
         raise NotFoundError(f"There is no workflow file {name!r}. Check the path.")
     known = known_workflows(workspace)
     if name not in known:
-        raise NotFoundError(
-            f"No workflow is named {name!r}: {suggest(name, sorted(known))} Or give the path of a file."
-        )
+        hint = suggest(name, sorted(known))
+        raise NotFoundError(f"There is no workflow {name!r}; {hint}. Give one of these, or the path of a file.")
     return known[name]
