@@ -85,6 +85,11 @@ class Stage(StrEnum):
         return list(Stage).index(self)
 
 
+def _several(value: object) -> object:
+    """One text stands for a list of one. Lists become tuples here, since strict validation does not do it after us."""
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
 class ExpectedOutput(Data):
     """What the worker must hand back.
 
@@ -123,14 +128,12 @@ class Assignment(Data):
     @field_validator("constraints", mode="before")
     @classmethod
     def _constraints_none(cls, value: object) -> object:
-        if value == NONE:
-            return ()
-        return (value,) if isinstance(value, str) else value
+        return () if value == NONE else _several(value)
 
     @field_validator("stop_conditions", mode="before")
     @classmethod
     def _one_stop_condition(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
+        return _several(value)
 
     @field_validator("expected_output", mode="before")
     @classmethod

@@ -90,7 +90,7 @@ def _exited(result: ProcessResult, evidence: tuple[str, ...], reading: _Reading)
         return report
     if isinstance(report, Stuck) or (isinstance(report, Failed) and report.kind not in _UNREADABLE):
         return report  # its own word, and no claim of success
-    last = _tail(result.stderr, _REASON_BYTES)
+    last = _last_line(result.stderr)
     claim = ("claimed SUCCESS nevertheless",) if isinstance(report, Success) else ()
     reason = f"{reading.name} ended with exit code {code}{': ' + last if last else ''}"
     return Failed(kind=FailedKind.EXIT, reason=reason, evidence=(*claim, *evidence))
@@ -179,6 +179,12 @@ def _evidence(result: ProcessResult) -> tuple[str, ...]:
     tails = {"stdout": _tail(result.stdout, _TAIL_BYTES), "stderr": _tail(result.stderr, _TAIL_BYTES)}
     seen = [f"{stream}: {tail}" for stream, tail in tails.items() if tail]
     return (*seen, *(f"process {pid} could not be ended" for pid in result.leftovers))
+
+
+def _last_line(data: bytes) -> str:
+    """The last thing that was said, which names the error in nearly every program's output."""
+    lines = _tail(data, _TAIL_BYTES).splitlines()
+    return lines[-1].strip()[-_REASON_BYTES:] if lines else ""
 
 
 def _tail(data: bytes, limit: int) -> str:

@@ -50,6 +50,8 @@ def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> No
             out.settle(node, State.SUCCESS, **({"kind": "unchecked"} if node.unchecked else {}))
         case "attempt":
             out.want(node, Kind.ATTEMPT, new="information", what="parts")
+        case "set_aside":
+            out.settle(node, State.SKIPPED, kind="parts", reason="All of its parts were set aside.")
         case "integrate":
             out.want(node, Kind.INTEGRATE)
         case "split":

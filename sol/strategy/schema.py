@@ -21,7 +21,7 @@ Amount = Annotated[float, Field(gt=0)]
 SECTIONS: Mapping[str, Sequence[str]] = {
     "report": ("validate", "split", "replan", "escalate", "ask", "fail"),
     "validation": ("accept", "attempt", "split", "replan", "escalate", "ask", "fail"),
-    "children": ("integrate", "replan", "escalate", "fail"),
+    "children": ("integrate", "set_aside", "replan", "escalate", "fail"),
     "depth_limit": ("as_proposed", "redefine", "ask", "set_aside", "give_up"),
 }
 """For each section of rules, what its rules may lead to. Source: S63."""

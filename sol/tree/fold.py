@@ -59,7 +59,10 @@ def _command(event: Event) -> Command:
 def _queued(tree: Tree, event: Event) -> None:
     command = _command(event)
     tree.queue.append(command)
-    tree.nodes[event.node].counts[command.kind] = command.n
+    node = tree.nodes[event.node]
+    node.counts[command.kind] = command.n
+    if node.state == State.RUNNING:
+        node.state = State.PENDING
 
 
 def _started(tree: Tree, event: Event) -> None:

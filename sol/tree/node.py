@@ -143,7 +143,7 @@ class Node:
 
     @property
     def paused(self) -> bool:
-        """Whether its attempt was interrupted: it has ended for now, and a resume takes it up before anything follows."""
+        """Whether its attempt was interrupted: ended for now; a resume takes it up before anything follows from it."""
         return self.state == State.CANCELLED and self.resumable
 
 

@@ -48,7 +48,7 @@ class TreeView:
 
     def set_aside(self) -> list[Node]:
         """Nodes that the strategy set aside because they can neither be done nor split."""
-        return [node for node in self if node.state == State.SKIPPED]
+        return [node for node in self if node.state == State.SKIPPED and not node.generation]
 
     def to_networkx(self) -> "nx.DiGraph[str]":
         """The tree as a directed graph, parent to child; nodes carry goal, state, kind, reason and spending."""
