@@ -50,7 +50,7 @@ class ContractFields(Fields):
 class ParallelFields(Fields):
     """Sub-steps in the long form."""
 
-    fixed: Annotated[tuple["StepFields", ...], Field(min_length=1)]
+    fixed: tuple["StepFields", ...]
 
 
 class StepFields(Fields):
@@ -128,7 +128,7 @@ class WorkflowFields(Fields):
     initial_step: Text | None = None
     max_steps: Whole | Literal["infinite"] | None = None
     max_iterations: Whole | Literal["infinite"] | None = None
-    steps: Annotated[tuple[StepFields, ...], Field(min_length=1)]
+    steps: tuple[StepFields, ...]
     loop_monitors: tuple[MonitorFields, ...] = ()
     subworkflow: CallableFields | None = None
     personas: dict[str, Text] = Field(default_factory=dict)

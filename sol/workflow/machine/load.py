@@ -84,6 +84,10 @@ class _Reader:
 
     def workflow(self) -> Workflow:
         fields = self._fields
+        if not fields.steps:
+            raise WorkflowError(
+                [Finding("error", self._document.at(("steps",)), "steps is empty", self._document.source)]
+            )
         self._unique_names()
         steps = tuple(self._step(step, ("steps", index)) for index, step in enumerate(fields.steps))
         monitors = tuple(self._monitor(one, ("loop_monitors", i)) for i, one in enumerate(fields.loop_monitors))
@@ -173,6 +177,8 @@ class _Reader:
     def _one_way(self, step: Step, fields: StepFields) -> None:
         """A step is done in one way only: by a worker, by its sub-steps, or by another workflow."""
         at = self._document.at(step.path)
+        if fields.parallel is not None and not step.parallel:
+            self._notes.error(at, f"step {step.name!r}: parallel is empty; give it sub-steps, or remove it")
         ways = [name for name in ("call", "parallel", "solve") if getattr(step, name)]
         if len(ways) > 1:
             self._notes.error(at, f"step {step.name!r} has {' and '.join(ways)}; keep one of them")
