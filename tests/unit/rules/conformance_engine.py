@@ -23,7 +23,6 @@ from tests.unit.rules.conformance_row import (
     Row,
     children,
     decides,
-    deferred,
     differs,
     every,
     holds,
@@ -178,8 +177,6 @@ AGGREGATES: tuple[Row, ...] = (
     ),
     same("A19", "R01", "true", holds('all("error")', ["error", "error"], expected=True)),
     same("A20", "R15", "no verdict", tag_out_of_range_leaves_child_undetermined),
-    deferred("A21", "R12", "the runner passes the children of this round only"),
-    deferred("A22", "R14", "the runner knows who takes part before rules are tried"),
 )
 
 ORDER: tuple[Row, ...] = (
@@ -198,7 +195,6 @@ ORDER: tuple[Row, ...] = (
     differs("R08", "R10", "labels never call a judge", decides(rules("a", "b"), Context(step="s", text="?"), None)),
     same("R09", "R09", "before any question", decides([when(), *rules('ai("q")')], Context(values=TRUE), 0)),
     same("R10", "R24", "passed on as a judge error, with nothing decided", judge_fault_is_passed_on),
-    deferred("R11", "R23", "an invalid structured value is no verdict; the runner then reads tags"),
     same(
         "R12",
         "R14",
@@ -206,12 +202,8 @@ ORDER: tuple[Row, ...] = (
         nothing_is_asked_and_all_is_listed,
     ),
     same("R13", "R14", "no rules, no match", decides([], A, None)),
-    deferred("R14", "R15", "the runner decides which rules are active"),
-    deferred("R15", "R15", "the runner decides which rules are active"),
     same("R16", "R22", "no match", decides(rules("approved"), Context(labels=frozenset({"Approved"})), None)),
     differs("R17", "R14", "passed over and reported, never an exception", undetermined_value_is_reported),
-    deferred("R18", "R15", "which text is read for tags is the runner's"),
-    deferred("R19", "R15", "which text is read for tags is the runner's"),
     differs(
         "R20",
         "R09",
@@ -221,7 +213,6 @@ ORDER: tuple[Row, ...] = (
     differs("R21", "R10", "one call for each question reached", asks_once_for_each_question_reached),
     differs("R22", "R14", "no judge for labels", decides(rules("a", "b"), Context(step="s", text="a!"), None)),
     differs("R23", "R14", "a value, not an exception", nothing_is_asked_and_all_is_listed),
-    deferred("R24", "R15", "the runner decides which rules are active"),
     differs("R25", "R15", "such a tag chooses nothing", decides(rules("a", 'all("x")'), B, None)),
     same("R26", "R13", "none injected", no_tag_instruction),
 )

@@ -1,7 +1,6 @@
 """One row of the conformance table, and the small checks that rows are made of.
 
-The table says for each fact of the reference engine what ours does, which requirement decides that, and proves it. A
-row that only the workflow runtime can answer is `deferred`; to fill it, give it a check as `same` or `differs`.
+The table says for each fact of the reference engine what ours does, which requirement decides that, and proves it.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from sol.rules import (
 )
 from sol.rules.syntax import Aggregate, Quorum
 
-Stance = Literal["same", "different by design", "deferred to workflow"]
+Stance = Literal["same", "different by design"]
 Check = Callable[[], None]
 
 
@@ -40,7 +39,7 @@ class Row:
     req: str
     ours: str
     stance: Stance
-    check: Check | None
+    check: Check
 
 
 def same(row_id: str, req: str, ours: str, check: Check) -> Row:
@@ -51,11 +50,6 @@ def same(row_id: str, req: str, ours: str, check: Check) -> Row:
 def differs(row_id: str, req: str, ours: str, check: Check) -> Row:
     """Ours does something else, because the requirement says so."""
     return Row(row_id, req, ours, "different by design", check)
-
-
-def deferred(row_id: str, req: str, ours: str) -> Row:
-    """The pure engine has nothing for this; the workflow runtime will."""
-    return Row(row_id, req, ours, "deferred to workflow", None)
 
 
 def every(*checks: Check) -> Check:
