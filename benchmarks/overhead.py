@@ -6,15 +6,13 @@ Example: `python benchmarks/overhead.py --nodes 1023 --journal sqlite --json`
 import argparse
 import asyncio
 import gc
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import CountWorker, RangePlanner, rss_mb, show, strategy, task
 
-from benchmarks.common import CountWorker, RangePlanner, rss_mb, show, strategy, task
 from sol import Sol
 from sol.journal import MemoryJournal
 
