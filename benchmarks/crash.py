@@ -21,7 +21,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
 from common import RangePlanner, show, strategy, task
 
 from luna.clock import SystemClock
@@ -32,6 +31,7 @@ from sol.tree.events import Event, EventType
 from sol.tree.fold import fold
 from sol.tree.node import Tree
 
+ROOT = Path(__file__).resolve().parent.parent
 LEAVES = 64
 
 
