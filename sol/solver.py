@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -113,6 +114,7 @@ class Sol:
         workspace = self._workspace_of(given)
         strategy, file = self._strategy_of(given.task, workspace)
         spec = self._spec_of(given.task)
+        self._make_worker(spec, self.processes)  # tells what is wrong with it before anything is started
         self._require_model(spec)
         chain = enter(given.task.goal)
         around = AMBIENT.get()
@@ -340,9 +342,9 @@ class Sol:
         """Where `.sol` is: the workspace given here, or the current directory."""
         return Path(self.workspace if self.workspace is not None else Path.cwd()).resolve()
 
-    @property
+    @cached_property
     def processes(self) -> ProcessRegistry:
-        """Where running child processes are recorded."""
+        """Where running child processes are recorded; one for all runs of this object, so that it can end them all."""
         return ProcessRegistry(self.home / ".sol" / "processes")
 
     def _journal(self) -> Journal:
