@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from luna.protocol import WorkerSpec
 from luna.workers.registry import known_kinds
-from sol.errors import StrategyError
+from sol.errors import StrategyError, UsageError
 from sol.rules import Ai
 from sol.strategy.catalog import load_strategy
 from sol.workflow.machine.check import finding, require_sound, suggest
@@ -26,7 +26,11 @@ def ready(program: Program, worker: WorkerSpec, *, judges: bool) -> list[Finding
 
     Raises:
         WorkflowError: If it cannot; nothing was started.
+        UsageError: If there is no such worker.
     """
+    known = (*known_kinds(), GIVEN)
+    if worker.kind not in known:
+        raise UsageError(f"There is no worker kind {worker.kind!r}; {suggest(worker.kind, known)}.")
     warnings = require_sound(program)
     errors = list(_lacking(program, judges=judges))
     if errors:
