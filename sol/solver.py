@@ -20,14 +20,15 @@ from luna.protocol import Usage, Worker, WorkerSpec
 from luna.workers.function import FunctionWorker
 from luna.workers.registry import WorkerSettings, make_worker
 from sol.ambient import AMBIENT, enter
+from sol.asking import asked, to_resume
 from sol.blocking import run_blocking
 from sol.definition import input_hashes, recheck
-from sol.errors import ConflictError, NotFoundError, SolError, UsageError
+from sol.errors import ConflictError, SolError, UsageError
 from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id, this_process
 from sol.planner import Planner, resolve_planner
 from sol.run import Run
 from sol.runner import Setup, drive, read_tree, record
-from sol.session import Session, request_event
+from sol.session import Session
 from sol.settings import Settings
 from sol.strategy.catalog import find, load_strategy
 from sol.strategy.schema import Budget, Strategy
@@ -216,7 +217,7 @@ class Sol:
             lease = await setup.take(found)
             tree, _ = await read_tree(setup.journal, found)
             try:
-                arrived = _to_resume(found, tree, ask, now=self.clock.now(), changed=changed, strategy=strategy)
+                arrived = to_resume(found, tree, ask, now=self.clock.now(), changed=changed, strategy=strategy)
             except SolError:
                 await setup.journal.release(lease)
                 raise
@@ -247,7 +248,7 @@ class Sol:
             found = await journal.resolve(run_id)
             tree, _ = await read_tree(journal, found)
             now = self.clock.now()
-            event = None if kind == "stop" else _asked(found, tree, {"kind": kind, **payload}, by=by, now=now)
+            event = None if kind == "stop" else asked(found, tree, {"kind": kind, **payload}, by=by, now=now)
             try:
                 lease = await journal.claim(found, this_process(secrets.token_hex(8)), now=now)
             except ConflictError:
@@ -383,41 +384,3 @@ def _task_of(task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> _Given
     if isinstance(task, Path):
         task = load_task(task)
     return _Given(task.task, task.path) if isinstance(task, TaskFile) else _Given(Task.make(task))
-
-
-def _asked(run_id: str, tree: Tree, ask: Mapping[str, Any], *, by: str, now: float) -> Event:
-    """The event of a request.
-
-    Raises:
-        NotFoundError: If there is no such node.
-        ConflictError: If the node's state does not allow it.
-    """
-    path = str(ask.get("node", ""))
-    node = tree.nodes.get(path)
-    if node is None:
-        raise NotFoundError(f"Run {run_id} has no node {path!r}. `sol show {run_id}` lists them.")
-    event = request_event(tree, str(ask["kind"]), dict(ask), by=by, t=now)
-    if event is None:
-        raise ConflictError(
-            f"Node {path or 'root'!r} of run {run_id} is {node.state}; it cannot be asked to {ask['kind']}."
-        )
-    return event
-
-
-def _to_resume(
-    run_id: str, tree: Tree, ask: Mapping[str, Any] | None, *, now: float, changed: list[str], strategy: Strategy
-) -> list[Event]:
-    """The first events of a resumed run.
-
-    Raises:
-        ConflictError: If there is nothing to resume.
-    """
-    resumed = Event(EventType.RESUMED, "", {"changed_inputs": changed, "strategy": strategy.model_dump(mode="json")})
-    if ask is not None:
-        return [_asked(run_id, tree, ask, by=str(ask.get("by", "")), now=now), resumed]
-    if tree.status in {"running", "interrupted", "waiting"} or tree.root.resumable:
-        return [resumed]
-    raise ConflictError(
-        f"Run {run_id} has ended: {tree.status}. There is nothing to resume; "
-        f"`sol retry {run_id} NODE` tries a node again."
-    )
