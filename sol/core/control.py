@@ -99,7 +99,7 @@ def may_retry(tree: Tree, node: Node) -> bool:
     busy = {command.node for command in (*tree.queue, *_running(tree))}
     while node.path:
         above = tree.nodes[node.parent]
-        is_open = above.state == State.SPLIT and above.path not in busy
+        is_open = above.state == State.SPLIT and above.path not in busy and not above.redo
         if node.path not in above.generation or above.state == State.SUCCESS or not (is_open or above.ended):
             return False
         node = above
