@@ -171,19 +171,7 @@ async def run_process(
             registry.remove(token)
         return ProcessResult(kind="not_started", seconds=time.monotonic() - begun, error=explain(error, argv[0], cwd))
     run = _Run(popen, token, limits, registry)
-    try:
-        run.attach(stdin, on_line)
-        kind = await run.watch()
-        await run.end(by_itself=kind == "exited")
-    except GeneratorExit:  # nothing can be awaited any more; close() kills
-        raise
-    except BaseException:
-        await run.end(by_itself=False)
-        run.raise_pending()
-        raise
-    finally:
-        run.close()
-    run.raise_pending()
+    kind = await run.to_its_end(stdin, on_line)
     return run.result(kind, seconds=time.monotonic() - begun)
 
 
@@ -206,13 +194,26 @@ class _Run:
         self._ended = self._cancelled = False
         self._leftovers: tuple[int, ...] = ()
 
-    def attach(self, stdin: bytes, on_line: Callable[[bytes], None] | None) -> None:
-        """Record it and begin to read, write and wait."""
-        if self._registry is not None:
-            self._registry.add(self._family)
-        self._child.attach(stdin, on_line)
+    async def to_its_end(self, stdin: bytes, on_line: Callable[[bytes], None] | None) -> ProcessKind:
+        """Record it, read, write and wait, end all of it; tell how it ended."""
+        try:
+            if self._registry is not None:
+                self._registry.add(self._family)
+            self._child.attach(stdin, on_line)
+            kind = await self._watch()
+            await self._end(by_itself=kind == "exited")
+        except GeneratorExit:  # nothing can be awaited any more; closing kills
+            raise
+        except BaseException:
+            await self._end(by_itself=False)
+            self._raise_pending()
+            raise
+        finally:
+            self._close()
+        self._raise_pending()
+        return kind
 
-    async def watch(self) -> ProcessKind:
+    async def _watch(self) -> ProcessKind:
         """Wait until it has exited or must be ended; tell which."""
         child, limits = self._child, self._limits
         while True:
@@ -231,8 +232,8 @@ class _Run:
                 return "inactive"
             await child.wait(min(until_timeout, until_idle))
 
-    async def end(self, *, by_itself: bool) -> None:
-        """End all of it; bounded in time. A cancellation meanwhile is kept for `raise_pending`."""
+    async def _end(self, *, by_itself: bool) -> None:
+        """End all of it; bounded in time. A cancellation meanwhile is kept for `_raise_pending`."""
         if not await self._stop(by_itself=by_itself):
             self._leftovers = self._find_leftovers()
             _log.warning("Command with pid %d left processes that could not be ended: %s", self._pid, self._leftovers)
@@ -277,15 +278,15 @@ class _Run:
                 found.update(pipe_writers(inode, since=self._family.origin.started))
         return tuple(sorted(found))
 
-    def raise_pending(self) -> None:
+    def _raise_pending(self) -> None:
         """Raise what came up while it was being ended: a cancellation, or an error of `on_line`."""
         if self._cancelled:
             raise asyncio.CancelledError
         if self._child.failure is not None:
             raise self._child.failure
 
-    def close(self) -> None:
-        """Free everything at once; kills first where `end` did not finish."""
+    def _close(self) -> None:
+        """Free everything at once; kills first where `_end` did not finish."""
         if not self._ended:
             self._send(signal.SIGKILL)
         if self._registry is not None:

@@ -12,6 +12,8 @@ ALL = sorted([*SOURCES, *ROOT.glob("tests/**/*.py"), *ROOT.glob("benchmarks/**/*
 MODULE_LINES = 400
 BODY_LINES = 50
 PARAMETERS = 7
+ASSERTING = {ROOT / "luna" / "testing" / "contract.py"}
+"""A test suite for others to run on their own workers: there `assert` is the point."""
 VAGUE_NAMES = re.compile(r"(Manager|Helper|Utils?)$")
 
 
@@ -50,7 +52,7 @@ def test_class_names_say_something(path: Path) -> None:
             assert not VAGUE_NAMES.search(node.name), node.name
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_name)
+@pytest.mark.parametrize("path", [path for path in SOURCES if path not in ASSERTING], ids=_name)
 def test_no_input_is_checked_by_assert(path: Path) -> None:
     found = [node.lineno for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
     assert not found

@@ -1,84 +1,12 @@
 """Rows about the workflow runtime: loops, runs, parallel steps, and what the runner decides about rules."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from sol.tree.events import Event, EventType
 from tests.unit.rules.conformance_row import Check, Row, differs, every, same
-from tests.unit.workflow.walk import (
-    LOOP,
-    PARALLEL,
-    Walk,
-    by_step,
-    failed,
-    lost,
-    messages,
-    program_in,
-    stuck,
-    success,
-    tag,
-    walk,
-)
-
-Table = Mapping[str, Sequence[Any]]
-PLAIN_LOOP = LOOP.split("loop_monitors")[0]
-ROUNDS: Table = {"review": [2, 2, 1], "fix": [1], "monitor-1": [1]}
-ASK = """
-name: ask
-steps:
-  - name: plan
-    instruction: plan
-    rules:
-      - {condition: ask, next: other, requires_user_input: true, interactive_only: true}
-      - {condition: done, next: COMPLETE}
-      - {condition: unclear, next: ABORT}
-  - {name: other, instruction: x, rules: [{condition: a, next: COMPLETE}]}
-"""
-ERRORS = PARALLEL.replace(
-    '- {condition: any("needs_fix"), next: fix}',
-    '- {condition: any("needs_fix"), next: fix}\n      - {condition: any("error"), next: fix}',
-)
-
-
-def ends(text: str, table: Table, expected: str, **options: Any) -> Check:
-    """The run ends with this status, or for this reason."""
-
-    def check() -> None:
-        done = walk(text, table, **options)
-        assert expected in {done.status, done.machine.root.kind}
-
-    return check
-
-
-def goes(text: str, table: Table, *steps: str, **options: Any) -> Check:
-    """The run makes these visits, in this order; sub-steps are not listed."""
-
-    def check() -> None:
-        done = walk(text, table, **options)
-        assert [path for path in done.steps if not done.machine.visit(path).inner] == list(steps)
-
-    return check
-
-
-def fires(text: str, table: Table, *, times: int, **options: Any) -> Check:
-    """So many judges of monitors are visited."""
-
-    def check() -> None:
-        done = walk(text, table, **options)
-        assert sum(visit.monitor >= 0 for visit in done.machine.visits) == times
-
-    return check
-
-
-def says(text: str, message: str, level: str = "error") -> Check:
-    """Reading or checking says this."""
-
-    def check() -> None:
-        assert any(message in one for one in messages(text, level)), messages(text)
-
-    return check
+from tests.unit.rules.conformance_walks import ASK, ERRORS, PLAIN_LOOP, ROUNDS, ends, fires, goes, says
+from tests.unit.workflow.walk import LOOP, PARALLEL, Walk, by_step, failed, lost, program_in, stuck, success, tag, walk
 
 
 def of_two_monitors_the_entered_one_fires() -> None:
@@ -192,7 +120,6 @@ POOL = says(
 GATES = says(
     PLAIN_LOOP.replace("review it", "review it\n    quality_gates: [{type: command, command: x}]"), "quality_gates"
 )
-
 LOOPS: tuple[Row, ...] = (
     same("L01", "R25", "no warning", ends(PLAIN_LOOP, {"review": [2] * 9 + [1], "fix": [1]}, "success", max_steps=20)),
     differs(
@@ -283,7 +210,6 @@ LOOPS: tuple[Row, ...] = (
     ),
     same("L15", "R25", "counts as a step", ends(LOOP, ROUNDS, "step_limit", max_steps=5)),
 )
-
 RUNS: tuple[Row, ...] = (
     differs("M01", "R25", "ends as exhausted; a resume may grant more", more_steps_are_granted_by_a_resume),
     same("M02", "R25", "not counted, and the limit is shared", limit_is_shared_with_called_workflows),
@@ -335,7 +261,6 @@ RUNS: tuple[Row, ...] = (
         ),
     ),
 )
-
 PARALLEL_ROWS: tuple[Row, ...] = (
     same("X01", "R10", "headed by name, in file order", text_is_combined_in_file_order),
     same("X02", "R05", "fails the step; the others' outputs are kept", others_outputs_are_kept),
@@ -366,7 +291,6 @@ PARALLEL_ROWS: tuple[Row, ...] = (
     ),
     same("X08", "R08", "the end that it came to", called_sub_step_has_the_end_as_verdict),
 )
-
 RUNNER: tuple[Row, ...] = (
     differs(
         "A21",
