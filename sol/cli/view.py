@@ -1,0 +1,80 @@
+"""What the command line shows of a run while it is at work. It must not break the run when its terminal goes away."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+
+from rich.text import Text
+
+from sol.cli import output
+from sol.cli.output import Shown
+from sol.cli.stops import Stops
+from sol.inspect.terminal import LiveTree, headline, page_of, settled_line
+from sol.run import Run
+from sol.solver import Sol
+from sol.tree.events import Event, EventType
+
+_TOP = 1
+"""Deepest level of nodes that get a line of their own where nothing can be drawn."""
+
+
+class View:
+    """What is shown of a run while it is at work: a live tree, a line now and then, JSON lines, or nothing.
+
+    Attributes:
+        draws: It is the live tree.
+        gone: Whoever read the JSON lines has gone away; the run was stopped because of that.
+    """
+
+    def __init__(self, run: Run, sol: Sol, shown: Shown, stops: Stops) -> None:
+        self._run = run
+        self._sol = sol
+        self._shown = shown
+        self._stops = stops
+        self._console = shown.console()
+        self._speaks = not (shown.quiet or shown.as_json)
+        self.draws = self._speaks and self._console.is_terminal and not self._console.is_dumb_terminal
+        self.gone = False
+        self._live = LiveTree(run.state, run.id, self._console, sol.clock, elapsed=self._elapsed)
+        stops.say = self._say
+        stops.has_cursor = self.draws
+
+    def _elapsed(self) -> float:
+        return self._run.session.elapsed_s if self._run.session is not None else 0.0
+
+    def _say(self, text: str) -> None:
+        if self.draws:
+            self._live.note = text
+        elif self._speaks:
+            self._console.print(text, soft_wrap=True)
+
+    def headline(self) -> Text:
+        """The run in one line."""
+        page = page_of(self._console, self._sol.clock.now())
+        return headline(self._run.state, page, run_id=self._run.id, elapsed_s=self._elapsed())
+
+    def told(self, event: Event) -> None:
+        """Show an event. Never raises for what is wrong with the place where it is shown."""
+        if self._shown.as_json:
+            self._print(output.event_line(self._run.id, event))
+        elif self.draws:
+            self._live.told(event)
+        elif self._speaks and event.type in {EventType.SETTLED, EventType.ASKED}:
+            node = self._run.tree[event.node]
+            if node.depth <= _TOP:
+                above = self._run.tree[node.parent] if node.path else None
+                self._console.print(settled_line(event, node, above), soft_wrap=True)
+
+    def _print(self, line: str) -> None:
+        if self.gone:
+            return
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:
+            self.gone = True
+            self._run.interrupt("The reader of the events has gone away.")
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Show the run for as long as the context lasts."""
+        async with self._live.shown() if self.draws else nullcontext():
+            yield

@@ -1,0 +1,139 @@
+"""Which nodes of a tree to show in a limited number of lines, and what is to be said about those left out. Pure.
+
+What needs attention comes first: questions, work in progress, failures. Everything else is shown while there is room.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from sol.tree.node import Node, State, Tree
+
+LEVELS = 64
+"""Levels of indentation that a line remembers, counted from its own end."""
+
+_BAD = frozenset({State.FAILED, State.EXHAUSTED, State.CANCELLED, State.BLOCKED, State.SKIPPED})
+
+
+@dataclass(slots=True)
+class Line:
+    """One node that is shown.
+
+    Attributes:
+        node: The node.
+        above: The node it stands below, None for the root. Not its parent where levels between are left out.
+        levels: For each level of indentation, outermost first, whether more follows there; the last is its own.
+        depth: Levels of indentation in all, of which `levels` holds the last ones.
+        hidden: States of the nodes below it that are shown by no line of their own.
+        tokens, cost, seconds: What it and everything below it have used.
+    """
+
+    node: Node
+    above: Node | None = None
+    levels: tuple[bool, ...] = ()
+    depth: int = 0
+    hidden: Counter[State] = field(default_factory=Counter)
+    tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+
+
+def outline(tree: Tree, *, room: int | None) -> list[Line]:
+    """The lines of a tree, in tree order.
+
+    Args:
+        tree: The tree; it may be large and deep.
+        room: Most lines, at least 1; None: one for each node.
+    """
+    if not tree.nodes:
+        return []
+    lines = _totals(tree, _chosen(tree, max(room, 1)) if room is not None else tree.nodes)
+    return list(_in_order(lines))
+
+
+def _chosen(tree: Tree, room: int) -> Collection[str]:
+    if len(tree.nodes) <= room:
+        return tree.nodes
+    chosen = {""}
+    urgent, bad, rest = _classes(tree, room)
+    _fill(tree, urgent, chosen, room)
+    _fill(tree, bad, chosen, min(max(room // 2, len(chosen) + 1), room))  # leaves room for the shape of the tree
+    _fill(tree, rest, chosen, room)
+    return chosen
+
+
+def _fill(tree: Tree, candidates: list[Node], chosen: set[str], room: int) -> None:
+    """Add candidates, each with all that is above it; where that does not fit, the node alone."""
+    for node in candidates:
+        if len(chosen) >= room:
+            return
+        chain = []
+        above = node
+        while above.path not in chosen:
+            chain.append(above.path)
+            above = tree.nodes[above.parent]
+        chosen.update(chain if len(chosen) + len(chain) <= room else chain[:1])
+
+
+def _classes(tree: Tree, room: int) -> tuple[list[Node], list[Node], list[Node]]:
+    """Candidates, each class in the order of creation and no longer than can be of use."""
+    busy = {command.node for command in tree.inflight.values()}
+    waiting: list[Node] = []
+    running: list[Node] = []
+    bad: list[Node] = []
+    rest: list[Node] = []
+    for node in tree.nodes.values():
+        if node.state == State.WAITING:
+            kind = waiting
+        elif node.path in busy or node.state == State.RUNNING:
+            kind = running
+        elif node.state in _BAD and not node.children:
+            kind = bad
+        else:
+            kind = rest
+        if len(kind) < room:
+            kind.append(node)
+    return waiting + running, bad, rest
+
+
+def _totals(tree: Tree, chosen: Collection[str]) -> dict[str, Line]:
+    """A line for each chosen node, with what is hidden below it and what it has used in all."""
+    lines: dict[str, Line] = {}
+    owners: dict[str, Line] = {}
+    for node in tree.nodes.values():  # parents come before their children
+        owner = owners[node.parent] if node.path else None
+        if node.path in chosen:
+            line = lines[node.path] = Line(node, above=owner.node if owner else None)
+        elif owner is not None:
+            line = owner
+            line.hidden[node.state] += 1
+        else:
+            continue
+        owners[node.path] = line
+        spent = node.spent
+        line.tokens += spent.tokens
+        line.cost += spent.cost
+        line.seconds += spent.seconds
+    for line in reversed(list(lines.values())):
+        if line.above is not None:
+            above = lines[line.above.path]
+            above.tokens += line.tokens
+            above.cost += line.cost
+            above.seconds += line.seconds
+    return lines
+
+
+def _in_order(lines: dict[str, Line]) -> Iterator[Line]:
+    below: dict[str, list[Line]] = {}
+    for line in lines.values():
+        if line.above is not None:
+            below.setdefault(line.above.path, []).append(line)
+    todo = [lines[""]]
+    while todo:
+        line = todo.pop()
+        yield line
+        children = below.get(line.node.path, [])
+        for child in reversed(children):
+            child.levels = (*line.levels[-LEVELS + 1 :], child is not children[-1])
+            child.depth = line.depth + 1
+            todo.append(child)

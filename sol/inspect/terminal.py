@@ -1,0 +1,284 @@
+"""Trees in a terminal: lines for a given width and height, and a live view on standard error while a run is at work.
+
+Everything but `LiveTree` is pure. All text is put into `Text` objects, never into markup.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from rich.console import Console, ConsoleOptions
+from rich.live import Live
+from rich.text import Text
+
+from luna.clock import Clock
+from sol.inspect import labels
+from sol.inspect.outline import Line, outline
+from sol.tree.events import Event
+from sol.tree.node import Node, Spending, State, Tree
+
+STYLES: Mapping[State, str] = {
+    State.PENDING: "dim",
+    State.RUNNING: "bold cyan",
+    State.WAITING: "bold magenta",
+    State.SPLIT: "blue",
+    State.SUCCESS: "green",
+    State.FAILED: "bold red",
+    State.SKIPPED: "yellow",
+    State.BLOCKED: "yellow",
+    State.CANCELLED: "yellow",
+    State.EXHAUSTED: "yellow",
+}
+
+STATUS_STYLES: Mapping[str, str] = {**{str(state): style for state, style in STYLES.items()}, "interrupted": "yellow"}
+
+GUIDES = ("├╴", "└╴", "│ ", "  ", "┊ ")
+GUIDES_ASCII = ("|-", "`-", "| ", "  ", ": ")
+
+_WORD = 9
+_PATH = 12
+_WORKER_FROM = 60
+_TOKENS_FROM = 72
+_COST_FROM = 96
+"""Widths from which a column is shown; what it sums up to is in the headline as well."""
+_FASTEST_S = 0.2
+_SHARE = 20
+"""A frame may take one part in so many of the time between two frames."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What lines are made for.
+
+    Attributes:
+        width: Columns.
+        now: Seconds since the epoch, for how long running nodes have been at it.
+        ascii_only: Use no other characters for what is drawn.
+    """
+
+    width: int
+    now: float
+    ascii_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Which columns a tree needs beside state and title."""
+
+    worker: bool
+    tokens: bool
+    cost: bool
+
+
+def tree_lines(
+    tree: Tree, page: Page, *, room: int | None = None, activity: Mapping[str, str] | None = None
+) -> list[Text]:
+    """A tree as lines: what waits, runs or failed first of all, the rest while there is room, summed up where not.
+
+    Seconds, tokens and cost of a line are those of the node and of everything below it.
+
+    Args:
+        tree: The tree.
+        page: What the lines are made for; none is wider.
+        room: Most lines; None: one for each node.
+        activity: What workers said last, by path.
+    """
+    lines = outline(tree, room=room)
+    kinds = {str(line.node.worker.get("kind")) for line in lines}
+    columns = _Columns(
+        worker=page.width >= _WORKER_FROM and len(kinds) > 1,
+        tokens=page.width >= _TOKENS_FROM and any(line.tokens for line in lines),
+        cost=page.width >= _COST_FROM and any(line.cost for line in lines),
+    )
+    busy = labels.doing(tree, activity or {})
+    return [_line(line, page, columns, busy.get(line.node.path, "")) for line in lines]
+
+
+def _line(line: Line, page: Page, columns: _Columns, doing: str) -> Text:
+    node = line.node
+    # What is in flight decides: a node whose result is being checked is at work although its attempt is over.
+    state = State.RUNNING if doing and not node.ended else node.state
+    style = STYLES[state]
+    left = Text(no_wrap=True)
+    left.append(_guide(line, page), "dim")
+    left.append(f"{labels.SYMBOLS[state][page.ascii_only]} {state:<{_WORD}} ", style)
+    left.append(f"{_short_path(node.path, page)} ", "dim")
+    right = _right(line, page, columns, busy=bool(doing))
+    room = page.width - left.cell_len - right.cell_len - 1
+    title, detail = _shared(labels.title_of(node, line.above), _detail(line, doing), max(room, 1), page)
+    left.append(title, "dim" if state == State.PENDING else "")
+    left.append(detail, style if state in {State.WAITING, State.FAILED} else "dim")
+    left.truncate(page.width - right.cell_len, pad=True)
+    return left.append_text(right)
+
+
+def _guide(line: Line, page: Page) -> str:
+    """Indentation; of very deep nodes only the innermost levels."""
+    if not line.depth:
+        return ""
+    branch, end, through, blank, left_out = GUIDES_ASCII if page.ascii_only else GUIDES
+    most = max(page.width // 8, 2)
+    levels = line.levels[-most:]
+    cut = left_out if line.depth > len(levels) else ""
+    skipped = line.above is not None and line.node.parent != line.above.path
+    own = left_out if skipped else branch if levels[-1] else end
+    # The levels above say whether more follows below each of them; the first one stands below the root's own line.
+    return cut + "".join(through if more else blank for more in levels[:-1]) + own
+
+
+def _short_path(path: str, page: Page) -> str:
+    name = labels.name_of(path)
+    return name if len(name) <= _PATH else ("~" if page.ascii_only else "…") + name[-_PATH + 1 :]
+
+
+def _detail(line: Line, doing: str) -> str:
+    hidden = labels.counted(line.hidden)
+    below = f"below: {hidden}" if hidden else ""
+    return "; ".join(part for part in (doing or labels.detail_of(line.node), below) if part)
+
+
+def _shared(title: str, detail: str, room: int, page: Page) -> tuple[str, str]:
+    """Title and detail, shortened to fit: the title gives way first, but keeps two fifths of the room."""
+    dash = " - " if page.ascii_only else " — "
+    if not detail:
+        return _cut(title, room, page), ""
+    needed = Text(detail).cell_len + len(dash)
+    kept = max(room - needed, room * 2 // 5)
+    title = _cut(title, kept, page)
+    return title, _cut(dash + detail, room - Text(title).cell_len, page)
+
+
+def _cut(text: str, width: int, page: Page) -> str:
+    found = Text(text)
+    if found.cell_len <= width:
+        return text
+    if not page.ascii_only:
+        found.truncate(max(width, 1), overflow="ellipsis")
+        return found.plain
+    found.truncate(max(width - 2, 0), overflow="crop")
+    return found.plain + ".."
+
+
+def _right(line: Line, page: Page, columns: _Columns, *, busy: bool) -> Text:
+    seconds = line.seconds
+    if busy and not line.node.children and line.node.since:
+        seconds = max(seconds, page.now - line.node.since)
+    text = Text(no_wrap=True)
+    if columns.worker:
+        text.append(f" {labels.clean(line.node.worker.get('kind'))[:8]:>8}", "dim")
+    text.append(f" {labels.duration(seconds) if seconds or busy else '':>7}", "" if busy else "dim")
+    if columns.tokens:
+        text.append(f" {labels.amount(line.tokens) if line.tokens else '':>6}", "dim")
+    if columns.cost:
+        text.append(f" {labels.money(line.cost) if line.cost else '':>8}", "dim")
+    return text
+
+
+def headline(tree: Tree, page: Page, *, run_id: str, elapsed_s: float | None, status: str = "") -> Text:
+    """The run in one line: id, status, time, how many nodes are in which state, what was spent.
+
+    Args:
+        tree: The run's tree.
+        page: What the line is made for.
+        run_id: Id of the run.
+        elapsed_s: Seconds of work on it; None: not known.
+        status: Instead of the tree's own.
+    """
+    status = status or tree.status or "pending"
+    text = Text(no_wrap=True)
+    text.append(f"{labels.clean(run_id)} ", "bold")
+    text.append(f"{status}", STATUS_STYLES.get(status, ""))
+    facts = [] if elapsed_s is None else [labels.duration(elapsed_s)]
+    counts: dict[State, int] = {}
+    for node in tree.nodes.values():
+        counts[node.state] = counts.get(node.state, 0) + 1
+    facts += spent_words(tree.spent)
+    if len(tree.nodes) > 1:
+        facts.append(f"{labels.number(len(tree.nodes), 'node')}: {labels.counted(counts)}")
+    separator = " | " if page.ascii_only else " · "
+    text.append("".join(separator + fact for fact in facts), "dim")
+    text.truncate(page.width, overflow="crop" if page.ascii_only else "ellipsis")
+    return text
+
+
+def spent_words(spent: Spending) -> list[str]:
+    """What was used, in words; what was not used is left out."""
+    words = [labels.number(spent.calls, "call")] if spent.calls else []
+    words += [f"{labels.amount(spent.tokens)} tokens"] if spent.tokens else []
+    words += [labels.money(spent.cost)] if spent.cost else []
+    return words + ([f"{spent.unreported} did not say what they used"] if spent.unreported else [])
+
+
+def page_of(console: Console, now: float) -> Page:
+    """The page that a console is."""
+    options = console.options
+    return Page(width=max(options.max_width, 20), now=now, ascii_only=options.ascii_only)
+
+
+@dataclass(slots=True)
+class LiveTree:
+    """A run's tree, redrawn while the run is at work. Uses no thread: frames are drawn between the run's own steps.
+
+    Attributes:
+        tree: The live tree.
+        run_id: Id of the run.
+        console: Where to draw; a terminal that can move its cursor.
+        clock: Time.
+        elapsed: Tells the seconds of work on the run.
+        note: A line below the tree, such as that the run is being stopped; "" for none.
+    """
+
+    tree: Tree
+    run_id: str
+    console: Console
+    clock: Clock
+    elapsed: Callable[[], float]
+    note: str = ""
+    _activity: dict[str, str] = field(default_factory=dict)
+
+    def told(self, event: Event) -> None:
+        """Take note of an event of the run."""
+        said = labels.activity_of(event)
+        if said:
+            self._activity[event.node] = said
+        elif event.type in {"started", "settled"}:
+            self._activity.pop(event.node, None)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        page = page_of(console, self.clock.now())
+        yield headline(self.tree, page, run_id=self.run_id, elapsed_s=self.elapsed())
+        room = max((options.height or console.size.height) - 3 - bool(self.note), 1)
+        yield from tree_lines(self.tree, page, room=room, activity=self._activity)
+        if self.note:
+            yield Text(self.note, "bold yellow", no_wrap=True, overflow="ellipsis")
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Draw for as long as the context lasts; the last frame stays. A terminal that has gone away is no error."""
+        live = Live(self, console=self.console, auto_refresh=False, redirect_stdout=False, vertical_overflow="crop")
+        drawing = asyncio.create_task(self._draw(live))
+        try:
+            yield
+        finally:
+            drawing.cancel()
+            with suppress(asyncio.CancelledError):
+                await drawing
+            with suppress(OSError):
+                live.refresh()
+                live.stop()
+
+    async def _draw(self, live: Live) -> None:
+        with suppress(OSError):
+            live.start()
+            while True:
+                began = self.clock.monotonic()
+                live.refresh()
+                await self.clock.sleep(max(_FASTEST_S, _SHARE * (self.clock.monotonic() - began)))
+
+
+def settled_line(event: Event, node: Node, above: Node | None) -> str:
+    """One line on a node that has ended, for where nothing can be drawn."""
+    words = f"{labels.name_of(node.path)} {event.data.get('state', node.state)}: {labels.title_of(node, above)}"
+    detail = labels.detail_of(node)
+    return f"{words} ({detail})" if detail else words
