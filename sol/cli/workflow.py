@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from luna.errors import LunaError
-from luna.protocol import WorkerSpec
 from sol.errors import ConflictError, NotFoundError, SolError, UsageError
-from sol.strictyaml import load_yaml
 
 if TYPE_CHECKING:
+    from luna.protocol import WorkerSpec
     from sol.run import Run
     from sol.workflow.machine import Finding
 
@@ -131,7 +130,10 @@ def run_(  # noqa: PLR0913 - each is an option of the command line
     raise typer.Exit(code)
 
 
-def _worker(text: str) -> WorkerSpec:
+def _worker(text: str) -> "WorkerSpec":
+    from luna.protocol import WorkerSpec  # noqa: PLC0415 - not needed for help
+    from sol.strictyaml import load_yaml  # noqa: PLC0415
+
     if not text.lstrip().startswith("{"):
         return WorkerSpec.parse(text)
     try:
