@@ -7,34 +7,24 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 from typing import Any, Literal, TypeAlias
 
-from jsonschema import Draft202012Validator, SchemaError, ValidationError
 from pydantic import JsonValue
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
-from luna.errors import LunaError
 from luna.jsonscan import Scan, ScanFault
 from luna.protocol import Usage
+from luna.schemas import Schema
 from luna.text import clip, size_bytes
 
 MAX_REPLY_BYTES = 1_000_000
 SHOWN_BYTES = 4_000
 STORED_BYTES = 16_000
-MAX_LISTED_ERRORS = 5
-MAX_ERROR_BYTES = 300
 
-_CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete", "content_filter"})
-
-
-# What a call cost whose provider does not say.
+CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete"})
+"""Finish reasons, in lower case, that mean a reply is not whole."""
+_CUT_REASONS = CUT | {"content_filter"}
 UNREPORTED = Usage(calls=1, reported=False)
-
-
-class AnswerSchemaError(LunaError):
-    """The schema for an answer is no JSON Schema (2020-12), or refers outside itself. Raised before any call."""
+"""What a call cost whose provider does not say."""
 
 
 class BadAnswerKind(StrEnum):
@@ -135,11 +125,11 @@ def read_answer(
         limit_bytes: Largest reply that is read, in bytes of UTF-8.
 
     Raises:
-        AnswerSchemaError: If the schema cannot be used.
+        SchemaUnusableError: If the schema cannot be used.
 
     Source: S52, JSON-01, JSON-03, STAT-01.
     """
-    return _read(Reply(text, finish_reason), _validator(schema), limit_bytes)
+    return _read(Reply(text, finish_reason), _usable(schema), limit_bytes)
 
 
 async def ask(
@@ -163,14 +153,14 @@ async def ask(
         limit_bytes: Largest reply that is read.
 
     Raises:
-        AnswerSchemaError: If the schema cannot be used; no call has been made.
+        SchemaUnusableError: If the schema cannot be used; no call has been made.
         ValueError: If `retries` is negative.
 
     Source: RETRY-01.
     """
     if retries < 0:
         raise ValueError(f"retries is {retries!r}; give 0 or more")
-    validator = _validator(schema)
+    usable = _usable(schema)
     usage = Usage()
     raw_replies: list[str] = []
     errors: list[BadAnswer] = []
@@ -178,7 +168,7 @@ async def ask(
     for _ in range(retries + 1):
         reply = await model_call((*messages, *correction))
         usage = usage.plus(reply.usage)
-        answer = _read(reply, validator, limit_bytes)
+        answer = _read(reply, usable, limit_bytes)
         if isinstance(answer, Answer):
             return Answered(answer.value, usage)
         raw_replies.append(clip(reply.text, limit_bytes=STORED_BYTES).text)
@@ -196,19 +186,11 @@ def _correction(text: str, bad: BadAnswer) -> tuple[Message, ...]:
     return Message("assistant", shown), Message("user", order)
 
 
-def _validator(schema: Mapping[str, Any] | None) -> Draft202012Validator | None:
-    if schema is None:
-        return None
-    try:
-        Draft202012Validator.check_schema(dict(schema))
-    except SchemaError as error:
-        where = error.json_path
-        raise AnswerSchemaError(f"The answer's schema is not valid at {where}: {error.message}. Correct it.") from None
-    # An empty registry: a reference to another document is never fetched.
-    return Draft202012Validator(dict(schema), registry=Registry(), format_checker=Draft202012Validator.FORMAT_CHECKER)
+def _usable(schema: Mapping[str, Any] | None) -> Schema | None:
+    return None if schema is None else Schema(schema)
 
 
-def _read(reply: Reply, validator: Draft202012Validator | None, limit_bytes: int) -> Answer | BadAnswer:
+def _read(reply: Reply, schema: Schema | None, limit_bytes: int) -> Answer | BadAnswer:
     size = size_bytes(reply.text)
     if size > limit_bytes:
         return BadAnswer(BadAnswerKind.TOO_LARGE, f"The reply has {size} bytes; at most {limit_bytes} are read.")
@@ -220,21 +202,21 @@ def _read(reply: Reply, validator: Draft202012Validator | None, limit_bytes: int
     scan = Scan(reply.text)
     if scan.fault is not None:
         return _from_fault(scan.fault)
-    values = [found.value for found in scan.found if validator is not None or found.certain]
+    values = [found.value for found in scan.found if schema is not None or found.certain]
     if not values:
         return BadAnswer(BadAnswerKind.NO_JSON, scan.broken or "The reply holds no JSON object.")
-    return _choose(values, validator)
+    return _choose(values, schema)
 
 
 def _from_fault(fault: ScanFault) -> BadAnswer:
     return BadAnswer(BadAnswerKind(fault.kind), fault.message)
 
 
-def _choose(values: Sequence[JsonValue], validator: Draft202012Validator | None) -> Answer | BadAnswer:
+def _choose(values: Sequence[JsonValue], schema: Schema | None) -> Answer | BadAnswer:
     fitting: dict[str, JsonValue] = {}
-    misfits: list[list[ValidationError]] = []
+    misfits: list[list[str]] = []
     for value in values:
-        errors = [] if validator is None else _schema_errors(validator, value)
+        errors = [] if schema is None else schema.errors(value)
         if errors:
             misfits.append(errors)
         else:
@@ -244,27 +226,5 @@ def _choose(values: Sequence[JsonValue], validator: Draft202012Validator | None)
         return BadAnswer(BadAnswerKind.AMBIGUOUS, message)
     if fitting:
         return Answer(next(iter(fitting.values())))
-    return BadAnswer(BadAnswerKind.INVALID, _listed(min(misfits, key=len)))
-
-
-def _schema_errors(validator: Draft202012Validator, value: JsonValue) -> list[ValidationError]:
-    try:
-        return list(islice(validator.iter_errors(value), MAX_LISTED_ERRORS + 1))
-    except Unresolvable as error:
-        message = f"The answer's schema refers to {error.ref!r}, which is not in it. Put it under '$defs'."
-        raise AnswerSchemaError(message) from None
-
-
-def _listed(errors: Sequence[ValidationError]) -> str:
-    lines = [
-        f"- at {_pointer(error)}: {clip(error.message, limit_bytes=MAX_ERROR_BYTES).text}"
-        for error in errors[:MAX_LISTED_ERRORS]
-    ]
-    if len(errors) > MAX_LISTED_ERRORS:
-        lines.append("- and more")
-    return "\n".join(("The JSON does not fit the schema:", *lines))
-
-
-def _pointer(error: ValidationError) -> str:
-    steps = (str(step).replace("~", "~0").replace("/", "~1") for step in error.absolute_path)
-    return json.dumps("".join(f"/{step}" for step in steps), ensure_ascii=False)
+    lines = (f"- {error}" for error in min(misfits, key=len))
+    return BadAnswer(BadAnswerKind.INVALID, "\n".join(("The JSON does not fit the schema:", *lines)))

@@ -22,11 +22,12 @@ from luna.gate import Gates
 from luna.monitor import Alarm, Monitors
 from luna.monitor.base import describe, shorten
 from luna.protocol import (
+    EVENT_TYPES,
+    REPORT_TYPES,
     Action,
     Data,
     Failed,
     FailedKind,
-    Note,
     Partial,
     Progress,
     ProgressEvent,
@@ -43,8 +44,6 @@ from luna.redact import redact
 
 OnEvent: TypeAlias = Callable[[ProgressEvent], Awaitable[None] | None]
 
-_REPORTS = (Success, Stuck, Failed)
-_EVENTS = (Action, Progress, Partial, Spent, Waiting, Said, Note)
 _BREATH = 64  # events after which other tasks get their turn, should the worker never wait for anything
 _LATE_ITEMS = 100
 _MESSAGE = 2000
@@ -201,10 +200,10 @@ class Try:
         """Take the next item of the stream; False when no more are wanted."""
         if self._ending is not None:
             return self._take_late(item)
-        if isinstance(item, _REPORTS):
+        if isinstance(item, REPORT_TYPES):
             self._end(fit_report(item, self._limits.report_bytes))
             return True
-        if not isinstance(item, _EVENTS):
+        if not isinstance(item, EVENT_TYPES):
             reason = f"the worker yielded a {type(item).__name__}, neither a progress event nor a report"
             return self._stop(Failed(kind=FailedKind.FORMAT, reason=reason))
         if (unfit := fit_event(item, self._limits.report_bytes)) is not None:

@@ -4,24 +4,25 @@ One pass, linear in the reply's length. It must never take a part of broken or c
 """
 
 import json
-import math
 import re
 from dataclasses import dataclass
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
+
+from luna.strictjson import RefusedError, decoder
 
 MAX_DEPTH = 64
 MAX_FAILURES = 100
 MAX_DIGITS = 400
 MAX_VALUES = 1000
 
-_TAG_NAMES = "think|thinking|thought|reasoning"
+TAG_NAMES = "think|thinking|thought|reasoning"
+CLOSING_TAG = re.compile(rf"</(?:{TAG_NAMES})>", re.IGNORECASE)
 _TOKEN = re.compile(
-    rf"<(?P<close>/?)(?P<tag>{_TAG_NAMES})>|(?P<fence>`{{3,}}|~{{3,}})[ \t]*(?P<name>[\w+#./-]*)|(?P<open>[{{\[])",
+    rf"<(?P<close>/?)(?P<tag>{TAG_NAMES})>|(?P<fence>`{{3,}}|~{{3,}})[ \t]*(?P<name>[\w+#./-]*)|(?P<open>[{{\[])",
     re.IGNORECASE,
 )
-_CLOSING_TAG = re.compile(rf"</(?:{_TAG_NAMES})>", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
 _BEGINS_LIKE_JSON = re.compile(r"""\{\s*(?:["'}]|\w+\s*:)|\[\s*(?:["\[{\]\d-]|(?:true|false|null|NaN)\b)""")
 _BEGINS_STRUCTURE = re.compile(r"""\{|\[\s*["\[{]""")
@@ -46,14 +47,6 @@ class ScanFault:
 
     kind: FaultKind
     message: str
-
-
-class _RefusedError(Exception):
-    """A value that other readers would accept in different ways. Raised inside the decoder, caught by the scan."""
-
-    def __init__(self, kind: FaultKind, message: str) -> None:
-        super().__init__(message)
-        self.fault = ScanFault(kind, message)
 
 
 class Scan:
@@ -92,7 +85,7 @@ class Scan:
     def _whole_scalar(self) -> bool:
         try:
             value, end = _decode(self._text, self._first)
-        except (ValueError, _RefusedError):
+        except ValueError:
             return False
         if end < self._last:
             return False
@@ -102,7 +95,7 @@ class Scan:
     def _on_tag(self, token: re.Match[str]) -> None:
         self._position = token.end()
         if not token["close"]:
-            closing = _CLOSING_TAG.search(self._text, self._position)
+            closing = CLOSING_TAG.search(self._text, self._position)
             if closing is None:
                 self._stop(ScanFault("no_json", "The reasoning is never closed, so no answer follows it."))
                 return
@@ -132,7 +125,7 @@ class Scan:
                 self._fence, self._position = run, start
                 return
         body_end, end = _block_ends(self._text, token.end(), run)
-        tag = _CLOSING_TAG.search(self._text, token.end(), body_end)
+        tag = CLOSING_TAG.search(self._text, token.end(), body_end)
         # A tag in a block is text, unless the block seems to reach over the fences of another one behind the tag.
         real = tag is not None and self._text.find(run, tag.end(), body_end) >= 0
         self._go_on(end, tag if real else None)
@@ -143,8 +136,8 @@ class Scan:
             return
         try:
             value, self._position = _decode(self._text, start)
-        except _RefusedError as error:
-            self._spoil(error.fault)
+        except RefusedError as error:
+            self._spoil(ScanFault(error.kind, f"The JSON cannot be used: {error}."))
             end = _balanced_end(self._text, start) or len(self._text)
             self._go_on(end, _tag_outside_strings(self._text, start, end, sound_to=end + 1))
         except json.JSONDecodeError as error:
@@ -178,7 +171,7 @@ class Scan:
 
     def _stop(self, fault: ScanFault) -> None:
         self._spoil(fault)
-        self._go_on(len(self._text), _CLOSING_TAG.search(self._text, self._position))
+        self._go_on(len(self._text), CLOSING_TAG.search(self._text, self._position))
 
     def _go_on(self, end: int, tag: re.Match[str] | None) -> None:
         """Go to `end`, or to a closing tag before it that may end reasoning without an opening tag."""
@@ -214,13 +207,13 @@ def _tag_outside_strings(text: str, start: int, end: int, *, sound_to: int) -> r
     for string in _BRACKET_OR_STRING.finditer(text, start, end):
         if len(string[0]) == 1:
             continue
-        if between := _CLOSING_TAG.search(text, position, string.start()):
+        if between := CLOSING_TAG.search(text, position, string.start()):
             return between
-        inside = _CLOSING_TAG.search(text, string.start(), string.end())
+        inside = CLOSING_TAG.search(text, string.start(), string.end())
         if inside and string.end() >= last_sound and re.search(r"[{\[]", text[inside.end() : string.end()]):
             return inside
         position = string.end()
-    return _CLOSING_TAG.search(text, position, end)
+    return CLOSING_TAG.search(text, position, end)
 
 
 def _balanced_end(text: str, start: int) -> int | None:
@@ -248,12 +241,12 @@ def _decode(text: str, start: int) -> tuple[JsonValue, int]:
         raise _too_deep() from None
     _check_depth(value)
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise _RefusedError("invalid", "A text in the JSON holds half of a surrogate pair.")
+        raise RefusedError("a text holds half of a surrogate pair")
     return value, end
 
 
-def _too_deep() -> _RefusedError:
-    return _RefusedError("invalid", f"The JSON is nested deeper than {MAX_DEPTH} levels.")
+def _too_deep() -> RefusedError:
+    return RefusedError(f"it is nested deeper than {MAX_DEPTH} levels")
 
 
 def _check_depth(value: JsonValue) -> None:
@@ -266,32 +259,10 @@ def _check_depth(value: JsonValue) -> None:
     raise _too_deep()
 
 
-def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    value: dict[str, JsonValue] = {}
-    for name, item in pairs:
-        if name in value:
-            raise _RefusedError("duplicate_keys", f"The JSON gives the key {name!r} twice in one object.")
-        value[name] = item
-    return value
-
-
 def _integer(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise _RefusedError("invalid", f"The JSON has a number of {len(digits)} digits.")
+        raise RefusedError(f"a number has {len(digits)} digits")
     return int(digits)
 
 
-def _decimal(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise _RefusedError("invalid", "The JSON has a number out of range.")
-    return value
-
-
-def _constant(name: str) -> NoReturn:
-    raise _RefusedError("invalid", f"{name} is not JSON. Use a number or null.")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
-)
+_DECODER = decoder(parse_int=_integer)

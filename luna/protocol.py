@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, field_validator
 
@@ -238,6 +238,7 @@ class Failed(Data):
 
 Report: TypeAlias = Annotated[Success | Stuck | Failed, Field(discriminator="status")]
 REPORT: TypeAdapter[Success | Stuck | Failed] = TypeAdapter(Report)
+REPORT_TYPES: Final = (Success, Stuck, Failed)
 
 
 # --- progress --------------------------------------------------------------------------------------------------------
@@ -304,6 +305,7 @@ ProgressEvent: TypeAlias = Annotated[
     Action | Progress | Partial | Spent | Waiting | Said | Note, Field(discriminator="type")
 ]
 PROGRESS: TypeAdapter[Action | Progress | Partial | Spent | Waiting | Said | Note] = TypeAdapter(ProgressEvent)
+EVENT_TYPES: Final = (Action, Progress, Partial, Spent, Waiting, Said, Note)
 
 
 # --- workers ---------------------------------------------------------------------------------------------------------

@@ -4,34 +4,63 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
 from pydantic import JsonValue
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from luna.errors import WorkerConfigError
 from luna.text import clip
 
 MAX_LISTED_ERRORS = 5
 MAX_ERROR_BYTES = 300
 
 
-def schema_errors(value: JsonValue, schema: Mapping[str, JsonValue]) -> list[str]:
-    """What about `value` does not fit `schema`: at most 5 messages with JSON pointers; empty when it fits.
+class SchemaUnusableError(WorkerConfigError):
+    """A schema is no JSON Schema (2020-12), refers outside itself, or refers to itself without end."""
 
-    A schema that is wrong itself, or refers to another document, is an error as well: nothing fits it.
+
+class Schema:
+    """A JSON Schema, ready to check values.
+
+    Raises:
+        SchemaUnusableError: If it is none.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        try:
+            self._validator = _validator(json.dumps(schema))
+        except SchemaError as error:
+            raise SchemaUnusableError(f"the schema is wrong at {error.json_path}: {_clipped(error.message)}") from None
+
+    def errors(self, value: JsonValue) -> list[str]:
+        """What about `value` does not fit: at most 5 messages with JSON pointers and "and more"; empty when it fits.
+
+        Raises:
+            SchemaUnusableError: If the schema refers outside itself or, for this value, to itself without end.
+        """
+        try:
+            found = list(islice(self._validator.iter_errors(value), MAX_LISTED_ERRORS + 1))
+        except Unresolvable as error:
+            message = f"the schema refers to {error.ref!r}, which is not in it; put it under '$defs'"
+            raise SchemaUnusableError(message) from None
+        except RecursionError:
+            raise SchemaUnusableError("the value or the schema is nested too deeply to be checked") from None
+        lines = [f"at {_pointer(error)}: {_clipped(error.message)}" for error in found[:MAX_LISTED_ERRORS]]
+        return [*lines, "and more"] if len(found) > MAX_LISTED_ERRORS else lines
+
+
+def schema_errors(value: JsonValue, schema: Mapping[str, JsonValue]) -> list[str]:
+    """What about `value` does not fit `schema`, as `Schema.errors` gives it.
+
+    A schema that cannot be used is an error as well: nothing fits it.
     """
     try:
-        validator = _validator(json.dumps(schema))
-        found = list(islice(validator.iter_errors(value), MAX_LISTED_ERRORS + 1))
-    except SchemaError as error:
-        return [f"the schema itself is wrong at {error.json_path}: {_clipped(error.message)}"]
-    except Unresolvable as error:
-        return [f"the schema refers to {error.ref!r}, which is not in it; put it under '$defs'"]
-    except RecursionError:
-        return ["the value or the schema is nested too deeply to be checked"]
-    lines = [f"at {_pointer(error)}: {_clipped(error.message)}" for error in found[:MAX_LISTED_ERRORS]]
-    return [*lines, "and more"] if len(found) > MAX_LISTED_ERRORS else lines
+        return Schema(schema).errors(value)
+    except SchemaUnusableError as error:
+        return [str(error)]
 
 
 @lru_cache(maxsize=64)

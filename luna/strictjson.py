@@ -2,9 +2,33 @@
 
 import json
 import math
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Literal, NoReturn, TypeAlias
 
 from pydantic import JsonValue
+
+RefusalKind: TypeAlias = Literal["invalid", "duplicate_keys"]
+
+
+class RefusedError(ValueError):
+    """JSON that other readers would take differently. Raised while decoding; the message says what is in it."""
+
+    def __init__(self, message: str, kind: RefusalKind = "invalid") -> None:
+        super().__init__(message, kind)
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def decoder(*, parse_int: Callable[[str], int] = int) -> json.JSONDecoder:
+    """A decoder that raises `RefusedError` for a key that is there twice, NaN, and numbers too large for a float."""
+    return json.JSONDecoder(
+        object_pairs_hook=_without_duplicates,
+        parse_int=parse_int,
+        parse_float=_float,
+        parse_constant=_refuse_constant,
+    )
 
 
 def loads(text: str) -> JsonValue:
@@ -14,22 +38,20 @@ def loads(text: str) -> JsonValue:
         ValueError: If it is none, holds a key twice, NaN or a number too large for a float, or is nested too deeply.
     """
     try:
-        value: JsonValue = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_float, object_pairs_hook=_without_duplicates
-        )
+        value: JsonValue = _DECODER.decode(text)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise RefusedError("nested too deeply") from None
     return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise RefusedError(f"{name} is no JSON value")
 
 
 def _float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{text} is too large for a number")
+        raise RefusedError(f"{text} is too large for a number")
     return number
 
 
@@ -38,5 +60,8 @@ def _without_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonVal
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise RefusedError(f"the key {twice!r} is there twice", "duplicate_keys")
     return value
+
+
+_DECODER = decoder()

@@ -16,21 +16,19 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import JsonValue
 
 from luna import answers
-from luna.answers import BadAnswerKind, Message, Reply
+from luna.answers import CUT, BadAnswerKind, Message, Reply
+from luna.jsonscan import CLOSING_TAG, TAG_NAMES
 from luna.models.failures import Declined, meaning
 from luna.protocol import FailedKind, Usage
 from luna.text import size_bytes
 
 _BYTES_PER_TOKEN = 8
 """More than a tokenizer packs into a token on average; a prompt beyond that many cannot fit."""
-CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete"})
-"""Finish reasons, in lower case, that mean a reply is not whole."""
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist"})
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
 _BAD_REQUEST = 400
 _FORMAT_UNKNOWN = re.compile(r"response_format|json_schema|grammar", re.IGNORECASE)
-_OPENING_TAG = re.compile(r"\s*<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_CLOSING_TAG = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_OPENING_TAG = re.compile(rf"\s*<(?:{TAG_NAMES})>", re.IGNORECASE)
 _CLASSES: Mapping[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 
 
@@ -88,7 +86,7 @@ async def call_structured(
     Raises:
         Interruption: The same call may be made again later.
         ModelError: The model cannot be used; the message says what to change.
-        AnswerSchemaError: The schema cannot be used.
+        SchemaUnusableError: The schema cannot be used.
 
     Source: S51, S52, RETRY-01, JSON-03.
     """
@@ -283,7 +281,7 @@ def _too_large(model: BaseChatModel, messages: Sequence[Message], settings: Call
 def _without_reasoning(text: str) -> str:
     """The text after its reasoning; nothing of one that never ends its reasoning. Source: JSON-03."""
     opening = _OPENING_TAG.match(text)
-    closing = _CLOSING_TAG.search(text)
+    closing = CLOSING_TAG.search(text)
     if closing is not None:
         return text[closing.end() :].strip()
     return "" if opening else text.strip()

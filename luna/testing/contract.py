@@ -16,28 +16,18 @@ import pytest
 from luna.criteria import TextCriterion
 from luna.errors import WorkerConfigError
 from luna.protocol import (
+    EVENT_TYPES,
     PROGRESS,
     REPORT,
-    Action,
+    REPORT_TYPES,
     Assignment,
     Delivery,
     ExpectedOutput,
-    Failed,
-    Note,
-    Partial,
-    Progress,
-    Said,
-    Spent,
-    Stuck,
-    Success,
-    Waiting,
     Worker,
 )
 
 T = TypeVar("T")
 _POLL_S = 0.02
-_REPORTS = (Success, Stuck, Failed)
-_EVENTS = (Action, Progress, Partial, Spent, Waiting, Said, Note)
 
 
 class WorkerContract:
@@ -93,9 +83,9 @@ class WorkerContract:
     def test_worker_yields_progress_events_and_then_exactly_one_report(self, tmp_path: Path) -> None:
         items = self._finish(tmp_path)
         kinds = [type(item).__name__ for item in items]
-        assert [item for item in items if isinstance(item, _REPORTS)], f"no report among {kinds}"
-        assert all(isinstance(item, _EVENTS) for item in items[:-1]), f"not only progress events before it: {kinds}"
-        assert isinstance(items[-1], _REPORTS), f"the report is not the last: {kinds}"
+        assert [item for item in items if isinstance(item, REPORT_TYPES)], f"no report among {kinds}"
+        assert all(isinstance(item, EVENT_TYPES) for item in items[:-1]), f"not only progress events before it: {kinds}"
+        assert isinstance(items[-1], REPORT_TYPES), f"the report is not the last: {kinds}"
 
     def test_report_and_events_survive_json(self, tmp_path: Path) -> None:
         *events, report = self._finish(tmp_path)
@@ -110,8 +100,8 @@ class WorkerContract:
             return await asyncio.gather(*(self._read(worker, tmp_path / name) for name in ("a", "b")))
 
         for items in self._run(both()):
-            assert isinstance(items[-1], _REPORTS)
-            assert sum(isinstance(item, _REPORTS) for item in items) == 1
+            assert isinstance(items[-1], REPORT_TYPES)
+            assert sum(isinstance(item, REPORT_TYPES) for item in items) == 1
 
     def test_finished_worker_leaves_nothing_behind(self, tmp_path: Path) -> None:
         worker = self.finishing_worker(tmp_path)

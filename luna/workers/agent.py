@@ -28,7 +28,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.errors import GraphRecursionError
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema, create_model
 
-from luna.models.calls import CUT, finish_reason, usage_of
+from luna.answers import CUT
+from luna.models.calls import finish_reason, usage_of
 from luna.models.failures import Declined, meaning
 from luna.models.resolve import resolve_chat_model
 from luna.protocol import (

@@ -13,26 +13,18 @@ from luna.callables import as_error, in_thread, load_callable
 from luna.errors import WorkerConfigError
 from luna.inputs import InputError, materialise_all
 from luna.protocol import (
-    Action,
+    EVENT_TYPES,
+    REPORT_TYPES,
     Assignment,
     Delivery,
     Failed,
     FailedKind,
-    Note,
-    Partial,
-    Progress,
     ProgressEvent,
     Report,
-    Said,
-    Spent,
-    Stuck,
     Success,
-    Waiting,
 )
 from luna.workers.shared import INPUT_BYTES, Options, input_report, read_options
 
-_EVENTS = (Action, Progress, Partial, Spent, Waiting, Said, Note)
-_REPORTS = (Success, Stuck, Failed)
 _IDENTIFIER = r"[^\W\d]\w*"
 
 
@@ -103,7 +95,7 @@ class FunctionWorker:
         finals: list[object] = []
         async with aclosing(self._items(outcome)) as items:
             async for item in items:
-                if isinstance(item, _EVENTS):
+                if isinstance(item, EVENT_TYPES):
                     yield item
                 else:
                     finals.append(item)
@@ -139,7 +131,7 @@ class FunctionWorker:
         return Failed(kind=FailedKind.NO_STATUS, reason=f"{self._name} ended without yielding a result")
 
     def _report(self, outcome: object) -> Report:
-        if isinstance(outcome, _REPORTS):
+        if isinstance(outcome, REPORT_TYPES):
             return outcome
         try:
             report = Success(summary=f"{self._name} returned a value.", result=outcome)  # type: ignore[arg-type]  # checked

@@ -9,9 +9,10 @@ from typing import Any, assert_never, cast
 
 from langchain_core.language_models import BaseChatModel
 
-from luna.answers import AnswerSchemaError, Message
+from luna.answers import Message
 from luna.models.calls import CallSettings, NotMade, call_structured
 from luna.protocol import Usage
+from luna.schemas import SchemaUnusableError
 from sol.core.requests import (
     Answer,
     Answered,
@@ -103,7 +104,7 @@ class ModelPlanner:
             made = await call_structured(
                 self._model, messages, schema=prompt.schema, name=prompt.name, settings=self._settings
             )
-        except AnswerSchemaError as error:
+        except SchemaUnusableError as error:
             raise PlannerError(f"Sol's model cannot be asked to {prompt.name}: {error}") from error
         if isinstance(made, NotMade):
             raise PlannerError(

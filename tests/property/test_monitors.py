@@ -8,29 +8,11 @@ from hypothesis import strategies as st
 
 from luna.monitor import Alarm, Monitors, MonitorSettings
 from luna.monitor.repetition import Cycles
-from luna.protocol import Action, Assignment, Note, Partial, Progress, ProgressEvent, Said, Stage, StuckKind, Waiting
+from luna.protocol import Action, Note, Partial, Progress, ProgressEvent, Said, Stage, StuckKind, Waiting
+from tests.support.assignments import assignment
+from tests.support.monitoring import OFF
 
-ASSIGNMENT = Assignment.model_validate(
-    {
-        "goal": "g",
-        "context": "none",
-        "inputs": "none",
-        "constraints": "none",
-        "expected_output": "o",
-        "success_criteria": ["c"],
-        "stop_conditions": ["s"],
-    }
-)
-OFF: dict[str, Any] = {
-    "patience": None,
-    "repeat_limit": None,
-    "error_limit": None,
-    "text_limit": None,
-    "text_run": None,
-    "break_limit": None,
-    "drift_limit": None,
-    "max_steps": None,
-}
+ASSIGNMENT = assignment()
 NOISE = st.lists(st.just(Note(text="heartbeat")), max_size=2)
 
 

@@ -8,22 +8,14 @@ from pydantic import JsonValue
 
 from luna.protocol import Assignment, Delivery, Failed, ProgressEvent, Report, Stuck, Success
 from luna.workers.command import CommandOptions, CommandWorker
+from tests.support.assignments import assignment
 
 SUCCESS = '{"status": "SUCCESS", "summary": "done", "result": 7}'
 
 
 def task(*, files: tuple[str, ...] = (), **inputs: JsonValue) -> Assignment:
-    return Assignment.model_validate(
-        {
-            "goal": "count é",
-            "context": "none",
-            "inputs": inputs,
-            "constraints": "none",
-            "expected_output": {"description": "a number", "files": files},
-            "success_criteria": ["it is right"],
-            "stop_conditions": "never",
-        }
-    )
+    output = {"description": "a number", "files": files}
+    return assignment(goal="count é", inputs=inputs, expected_output=output, stop_conditions="never")
 
 
 def sh(script: str) -> list[str]:

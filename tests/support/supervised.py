@@ -9,24 +9,11 @@ from luna.monitor import Monitors, MonitorSettings
 from luna.protocol import Action, Assignment, Delivery, Success
 from luna.supervisor import Finished, Lost, supervise
 from luna.testing import FakeClock, ScriptedWorker
+from tests.support.assignments import assignment
 
 DONE = Success(summary="done", result=7)
 LOOKUP = Action(name="lookup", arguments={"q": "gallium boiling"}, observation="3 hits: a,b,c")
 DELIVERY = Delivery(key="run/0/attempt/1", workspace=Path())
-
-
-def assignment(goal: str = "count") -> Assignment:
-    return Assignment.model_validate(
-        {
-            "goal": goal,
-            "context": "none",
-            "inputs": "none",
-            "constraints": "none",
-            "expected_output": "a number",
-            "success_criteria": ["it is right"],
-            "stop_conditions": ["there is nothing to count"],
-        }
-    )
 
 
 def scripted(*items: Any, clock: FakeClock | None = None) -> ScriptedWorker:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from luna.answers import Answered, AnswerSchemaError, FormatFailure, Message, Reply, ask
+from luna.answers import Answered, FormatFailure, Message, Reply, ask
 from luna.protocol import Usage
+from luna.schemas import SchemaUnusableError
 from tests.support.answers import STATUS, SUCCESS
 
 QUESTION = (Message("system", "Be brief."), Message("user", "Is it done?"))
@@ -81,7 +82,7 @@ async def test_ask_refuses_misuse_before_any_call() -> None:
     model = Model(SUCCESS)
     with pytest.raises(ValueError, match="retries is -1"):
         await ask(model, messages=QUESTION, schema=STATUS, retries=-1)
-    with pytest.raises(AnswerSchemaError):
+    with pytest.raises(SchemaUnusableError):
         await ask(model, messages=QUESTION, schema={"type": "thing"}, retries=1)
     assert model.sent == []
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from luna.answers import AnswerSchemaError, BadAnswer, BadAnswerKind, read_answer
+from luna.answers import BadAnswer, BadAnswerKind, read_answer
 from luna.errors import LunaError
+from luna.schemas import SchemaUnusableError
 from tests.support.answers import STATUS, SUCCESS, read
 
 
@@ -117,7 +118,7 @@ def test_schema_error_shows_a_part_of_a_long_value() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "thing"}, {"$ref": "https://example.org/schema.json"}])
 def test_schema_that_cannot_be_used_is_misuse(schema: dict[str, Any]) -> None:
-    with pytest.raises(AnswerSchemaError) as caught:
+    with pytest.raises(SchemaUnusableError) as caught:
         read_answer(SUCCESS, schema=schema)
     assert isinstance(caught.value, LunaError)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

@@ -9,13 +9,14 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from luna.answers import AnswerSchemaError, Message
+from luna.answers import Message
 from luna.errors import Interruption, ModelError, ModelNotFoundError
 from luna.models.calls import CallSettings, Made, NotMade, call_structured, call_text
 from luna.models.chat import LocalChatModel
 from luna.models.failures import Declined, meaning
 from luna.models.objects import closed, is_object
 from luna.protocol import FailedKind, Usage
+from luna.schemas import SchemaUnusableError
 from luna.testing.chat import ScriptedChatModel
 
 SCHEMA = closed({"n": {"type": "integer"}})
@@ -189,7 +190,7 @@ async def test_prompt_that_cannot_fit_is_refused_before_the_call_with_the_sizes(
 
 async def test_schema_that_is_none_is_refused_before_the_call() -> None:
     model = ScriptedChatModel([])
-    with pytest.raises(AnswerSchemaError):
+    with pytest.raises(SchemaUnusableError):
         await call_structured(model, ASKED, schema={"type": "nonsense"}, name="x")
 
 

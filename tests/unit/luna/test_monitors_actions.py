@@ -8,33 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from luna.monitor import Alarm, Monitors, MonitorSettings
-from luna.protocol import Action, Assignment, Note, Progress, ProgressEvent, Spent, Stage, StuckKind, Usage, Waiting
-
-OFF: dict[str, Any] = {
-    "patience": None,
-    "repeat_limit": None,
-    "error_limit": None,
-    "text_limit": None,
-    "text_run": None,
-    "break_limit": None,
-    "drift_limit": None,
-    "max_steps": None,
-}
-
-
-def assignment(**fields: Any) -> Assignment:
-    return Assignment.model_validate(
-        {
-            "goal": "find the boiling point of gallium",
-            "context": "none",
-            "inputs": "none",
-            "constraints": "none",
-            "expected_output": "a temperature",
-            "success_criteria": ["it is right"],
-            "stop_conditions": ["no source is found"],
-            **fields,
-        }
-    )
+from luna.protocol import Action, Note, Progress, ProgressEvent, Spent, Stage, StuckKind, Usage, Waiting
+from tests.support.assignments import assignment
+from tests.support.monitoring import OFF
 
 
 def only(**settings: Any) -> Monitors:

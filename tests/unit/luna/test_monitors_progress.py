@@ -7,36 +7,17 @@ import pytest
 
 from luna.monitor import Alarm, Monitors, MonitorSettings
 from luna.protocol import Action, Assignment, Partial, Progress, ProgressEvent, Said, Stage, StuckKind
-
-OFF: dict[str, Any] = {
-    "patience": None,
-    "repeat_limit": None,
-    "error_limit": None,
-    "text_limit": None,
-    "text_run": None,
-    "break_limit": None,
-    "drift_limit": None,
-    "max_steps": None,
-}
+from tests.support.assignments import assignment
+from tests.support.monitoring import OFF
 
 
-def assignment(**fields: Any) -> Assignment:
-    return Assignment.model_validate(
-        {
-            "goal": "repair the parser of the invoice importer",
-            "context": "none",
-            "inputs": {"ticket": "decimal commas are lost"},
-            "constraints": "none",
-            "expected_output": "a patch",
-            "success_criteria": ["the tests pass"],
-            "stop_conditions": ["the format is unknown"],
-            **fields,
-        }
-    )
+def invoices(**fields: Any) -> Assignment:
+    inputs = {"ticket": "decimal commas are lost"}
+    return assignment(goal="repair the parser of the invoice importer", inputs=inputs, **fields)
 
 
 def only(*constraints: str, **settings: Any) -> Monitors:
-    return Monitors.from_settings(MonitorSettings(**{**OFF, **settings}), assignment(constraints=constraints or "none"))
+    return Monitors.from_settings(MonitorSettings(**{**OFF, **settings}), invoices(constraints=constraints or "none"))
 
 
 def first_alarm(monitors: Monitors, events: Sequence[ProgressEvent]) -> tuple[int, Alarm]:
@@ -77,7 +58,7 @@ def test_ladder_fires_after_patience_actions_however_much_work_they_were(patienc
 
 @pytest.mark.req("S50")
 def test_default_patience_is_five() -> None:
-    assert first_alarm(Monitors.from_settings(MonitorSettings(), assignment()), [HYPOTHESIS, *looks(30)])[0] == 6
+    assert first_alarm(Monitors.from_settings(MonitorSettings(), invoices()), [HYPOTHESIS, *looks(30)])[0] == 6
 
 
 @pytest.mark.req("S49")
@@ -153,7 +134,7 @@ def test_text_said_every_turn_is_found_whatever_the_tools_return() -> None:
     number, alarm = first_alarm(only(text_limit=5, window=10), stream)
     assert number == 13  # the fifth turn
     assert (alarm.kind, "5 times" in alarm.reason) == (StuckKind.TEXT_LOOP, True)
-    whole = Monitors.from_settings(MonitorSettings(text_limit=5, window=10), assignment())
+    whole = Monitors.from_settings(MonitorSettings(text_limit=5, window=10), invoices())
     assert first_alarm(whole, stream)[1].kind is StuckKind.TEXT_LOOP
 
 
@@ -233,7 +214,7 @@ def test_drift_is_silent_where_words_cannot_tell() -> None:
     few_words = [act("run", "42", n=n) for n in range(20)]
     assert first_alarm(only(drift_limit=5), few_words)[0] == 0
     settings = MonitorSettings(**{**OFF, "drift_limit": 5})
-    foreign = assignment(
+    foreign = invoices(
         goal="修复解析器",
         inputs="none",
         expected_output="补丁",

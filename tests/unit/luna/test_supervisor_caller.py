@@ -180,7 +180,8 @@ async def test_scripted_workers_finish_in_the_order_the_test_decides() -> None:
     first, second = asyncio.Event(), asyncio.Event()
     worker = ScriptedWorker({"a": [first, DONE], "b": lambda given: [second, DONE]})
     tasks = [
-        asyncio.ensure_future(supervise(worker, assignment(goal), DELIVERY, clock=FakeClock())) for goal in ("a", "b")
+        asyncio.ensure_future(supervise(worker, assignment(goal=goal), DELIVERY, clock=FakeClock()))
+        for goal in ("a", "b")
     ]
     await FakeClock().settle()
     assert (worker.running, worker.most_running, dict(worker.calls)) == (2, 2, {"a": 1, "b": 1})

@@ -11,21 +11,16 @@ from luna.criteria import Criterion
 from luna.process import ProcessRegistry
 from luna.protocol import Assignment, ExpectedOutput
 from luna.verify import CheckResult, verify
+from tests.support.assignments import assignment
 
 STARTED = 1_700_000_000.5
 
 
 def task(*criteria: object, inputs: JsonValue = "none", **output: object) -> Assignment:
-    return Assignment.model_validate(
-        {
-            "goal": "g",
-            "context": "none",
-            "inputs": inputs,
-            "constraints": "none",
-            "expected_output": ExpectedOutput(description="d", **output),
-            "success_criteria": list(criteria) or ["done"],
-            "stop_conditions": "never",
-        }
+    return assignment(
+        inputs=inputs,
+        expected_output=ExpectedOutput(description="d", **output),
+        success_criteria=list(criteria) or ["done"],
     )
 
 

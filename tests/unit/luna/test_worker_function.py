@@ -27,20 +27,11 @@ from luna.protocol import (
     Worker,
 )
 from luna.workers.function import FunctionWorker, create
+from tests.support.assignments import assignment
 
 
 def task(**inputs: JsonValue) -> Assignment:
-    return Assignment.model_validate(
-        {
-            "goal": "add",
-            "context": "none",
-            "inputs": inputs,
-            "constraints": "none",
-            "expected_output": "a number",
-            "success_criteria": ["it is a number"],
-            "stop_conditions": "never",
-        }
-    )
+    return assignment(goal="add", inputs=inputs, stop_conditions="never")
 
 
 async def run(worker: Worker, workspace: Path, **inputs: JsonValue) -> list[ProgressEvent | Report]:
