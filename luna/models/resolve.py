@@ -121,7 +121,7 @@ def _reason(error: Exception, settings: dict[str, Any]) -> str:
     if isinstance(error, ValidationError):
         text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
     else:
-        text = str(error)
+        text = str(error).partition("\n\n")[0]  # what follows are lists and links
     for key, value in [*settings.items(), *os.environ.items()]:
         if isinstance(value, str) and len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(key):
             text = text.replace(value, "***")
