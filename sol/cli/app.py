@@ -50,7 +50,10 @@ def _print_version(*, wanted: bool) -> None:
 def _options(
     *,
     _version: Annotated[
-        bool, typer.Option("--version", callback=lambda value: _print_version(wanted=value), is_eager=True)
+        bool,
+        typer.Option(
+            "--version", callback=lambda value: _print_version(wanted=value), is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     pass

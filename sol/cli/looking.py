@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sol.cli import output
 from sol.cli.output import Shown
-from sol.cli.places import holder, where
+from sol.cli.places import has_store, holder, require_store, where
 from sol.cli.results import check_output, write_results
 from sol.cli.work import node_of, somebody
 from sol.errors import ConflictError
@@ -33,7 +33,7 @@ _BUSY = frozenset({"pending", "running"})
 
 def runs(sol: Sol, *, limit: int, status: str | None, as_json: bool) -> None:
     """Print the newest runs."""
-    found = asyncio.run(_newest(sol, limit, status))
+    found = asyncio.run(_newest(sol, limit, status)) if has_store(sol) else ()
     now = sol.clock.now()
     if as_json:
         for run in found:
@@ -109,6 +109,7 @@ def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: b
 
 
 async def _load(sol: Sol, run_id: str) -> tuple[Run, StoredRun]:
+    require_store(sol, run_id)
     run = await sol.load(run_id)
     async with sol.open_journal() as journal:
         return run, await journal.info(run.id)

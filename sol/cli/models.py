@@ -6,9 +6,7 @@ import typer
 
 from sol.errors import NotFoundError
 
-app = typer.Typer(
-    name="models", help="List and fetch local models, which need no network when they work.", no_args_is_help=True
-)
+app = typer.Typer(name="models", help="List and fetch local models.", no_args_is_help=True)
 
 Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="Name of a local model; without it, the default one.")
@@ -41,7 +39,10 @@ def fetch(
     *,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Fetch a model's weights, verify them, and print where they are. An interrupted fetch goes on where it stopped."""
+    """Fetch a model's weights, and print where they are.
+
+    They are verified. An interrupted fetch goes on where it stopped.
+    """
     from sol.cli.fetching import fetch_shown  # noqa: PLC0415 - not needed for help
 
     typer.echo(fetch_shown(name, quiet=quiet))

@@ -35,7 +35,10 @@ def show(
     store: Store = None,
     no_color: NoColor = False,
 ) -> None:
-    """Show a run's tree, or a node's story: assignment, attempts, reports, checks, and the rules that decided."""
+    """Show a run's tree, or the story of a node.
+
+    A story has the assignment, attempts, reports and checks, and the rules that decided.
+    """
     from sol.cli.looking import show as do_show  # noqa: PLC0415 - loads the journal
     from sol.cli.output import Shown  # noqa: PLC0415
     from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
@@ -53,7 +56,10 @@ def cancel(
     workspace: Workspace = None,
     store: Store = None,
 ) -> None:
-    """Cancel a run, or one node and all below it. It is not resumed afterwards; what was stored is kept."""
+    """Cancel a run, or a node and all below it.
+
+    It cannot be resumed afterwards. What was stored is kept.
+    """
     from sol.cli.looking import cancel as do_cancel  # noqa: PLC0415 - loads the journal
     from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
 

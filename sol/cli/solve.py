@@ -47,7 +47,10 @@ def solve(  # noqa: PLR0913 - each is an option of the command line
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Solve a task. Ctrl-C stops it so that it can be resumed (exit code 130); twice ends everything at once."""
+    """Solve a task.
+
+    Ctrl-C stops the workers and leaves a run that can be resumed (exit code 130); twice ends everything at once.
+    """
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import solve as do_solve  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
@@ -87,7 +90,10 @@ def resume(  # noqa: PLR0913 - each is an option of the command line
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Take up a run again that was stopped or killed, or ran out of budget. What was accepted is not done again."""
+    """Take up a stopped or killed run again.
+
+    So too one that ran out of budget. What was accepted is not done again.
+    """
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import resume as do_resume  # noqa: PLC0415
     from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
@@ -121,7 +127,7 @@ def answer(  # noqa: PLR0913 - each is an option of the command line
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Answer a question that a run waits for, and let it go on."""
+    """Answer a run's question and let it go on."""
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import answer as do_answer  # noqa: PLC0415
     from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
@@ -149,7 +155,11 @@ def retry(  # noqa: PLR0913 - each is an option of the command line
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Try a node again that has ended without success, with something new: a note, another worker or model."""
+    """Try a node again, with something new about it.
+
+    The node has ended without success; new is a note, another worker or another model. A node that was only
+    interrupted needs nothing new.
+    """
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import New  # noqa: PLC0415
     from sol.cli.work import retry as do_retry  # noqa: PLC0415

@@ -14,7 +14,7 @@ from luna.workers.registry import make_worker
 from sol.cli import output
 from sol.cli.failures import BrokenRunError, Code
 from sol.cli.output import Shown
-from sol.cli.places import holder_of, where
+from sol.cli.places import holder_of, require_store, where
 from sol.cli.results import STDOUT, check_output, check_result_file, write_results
 from sol.cli.stops import Stops
 from sol.cli.view import View
@@ -23,7 +23,7 @@ from sol.inspect import labels
 from sol.run import Run
 from sol.solver import Sol
 from sol.task import Task, TaskFile, load_task
-from sol.tree.node import Node
+from sol.tree.node import Node, State
 
 STDIN = "-"
 _TASK_FILES = (".yaml", ".yml")
@@ -50,12 +50,14 @@ def solve(sol: Sol, text: str, shown: Shown) -> int:
 def resume(sol: Sol, run_id: str, shown: Shown, *, accept_changes: bool) -> int:
     """Take a run up again; the exit code."""
     _check(shown)
+    require_store(sol, run_id)
     return _offering(sol, lambda: _work(sol, lambda: sol.start_again(run_id, accept_changes=accept_changes), shown))
 
 
 def answer(sol: Sol, run_id: str, name: str | None, text: str, shown: Shown, *, go_on: bool) -> int:
     """Answer a question, and let the run go on unless it is at work or this is not wanted; the exit code."""
     _check(shown)
+    require_store(sol, run_id)
     if not text.strip():
         raise UsageError("The answer is empty. Say something that helps.")
 
@@ -79,6 +81,7 @@ class New:
 def retry(sol: Sol, run_id: str, name: str, shown: Shown, *, new: New) -> int:
     """Try a node again, and let the run go on; the exit code."""
     _check(shown)
+    require_store(sol, run_id)
 
     async def work() -> int:
         run = await sol.load(run_id)
@@ -164,11 +167,16 @@ def _what_is_new(run: Run, node: Node, new: New) -> dict[str, Any]:
     """Data of a request for another try.
 
     Raises:
+        ConflictError: If the node has ended well.
         UsageError: If nothing is new about it, although the node was not merely interrupted.
         WorkerConfigError: If there is no such worker.
 
     Source: S53.
     """
+    if node.state == State.SUCCESS:
+        raise ConflictError(
+            f"Node {labels.name_of(node.path)} of run {run.id} is solved; there is nothing to try again."
+        )
     more: dict[str, Any] = {}
     if new.note and new.note.strip():
         more["note"] = new.note

@@ -183,7 +183,7 @@ def _tell(run: "Run", *, as_json: bool) -> None:
             verdict = getattr(node, "verdict", None)
             typer.echo(f"{'  ' * (node.depth - 1)}{node.path}: {node.state}" + (f", {verdict}" if verdict else ""))
     for path, question in run.questions.items():
-        typer.echo(f'{path} asks: {question}\nAnswer with: sol answer {run.id} {path} "…", then: sol resume {run.id}')
+        typer.echo(f'{path} asks: {question}\nAnswer with: sol answer {run.id} "…" --node "{path}"')
     if run.result is not None:
         typer.echo(run.result)
     typer.echo(f"Run {run.id}: {run.status}. {run.reason}".rstrip(), err=True)
