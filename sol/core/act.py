@@ -42,13 +42,13 @@ def on_reassessed(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
 
 
 def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> None:
-    """Carry out one action."""
+    """Carry out one action. Without parts there is nothing new to attempt with, so that escalates. Source: S53, S63."""
     match action:
         case "validate":
             validate(node, out)
         case "accept":
             out.settle(node, State.SUCCESS, **({"kind": "unchecked"} if node.unchecked else {}))
-        case "attempt":
+        case "attempt" if node.generation:
             out.want(node, Kind.ATTEMPT, new="information", what="parts")
         case "set_aside":
             out.settle(node, State.SKIPPED, kind="parts", reason="All of its parts were set aside.")
@@ -60,7 +60,7 @@ def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> No
             want_split(node, strategy, out)
         case "replan" if node.path:
             out.settle(node, State.FAILED, kind=report_kind(node), reason=report_reason(node))
-        case "replan" | "escalate":
+        case "replan" | "escalate" | "attempt":
             escalate(node, report_kind(node), out)
         case "ask":
             out.event(EventType.ASKED, node.path, question=report_reason(node), kind="rule")

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sol.core.integrate import follow
 from sol.core.outcome import Out
 from sol.core.requests import Kind
 from sol.core.schedule import redo_of
+from sol.strategy.schema import Strategy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.node import Node, State, Tree
 
@@ -154,11 +156,18 @@ def _blocked_by(tree: Tree, node: Node) -> list[str]:
     return found[1:]
 
 
-def on_reopened(tree: Tree, event: Event, out: Out) -> None:
-    """A node is open again: start what it was doing; without that it waits for its parts, a sibling or an answer."""
+def on_reopened(tree: Tree, event: Event, strategy: Strategy, out: Out) -> None:
+    """A node is open again: start what it was doing; without that it waits for its parts, a sibling or an answer.
+
+    The sibling may have ended while the node was not open.
+    """
     node = tree.nodes[event.node]
     redo = event.data.get("redo")
     if redo:
         before = node.because if redo == event.data.get("was") else {}
         new = "information" if event.data.get("note") else "approach" if event.data.get("worker") else "resumed"
         out.want(node, redo, **{**before, "new": new})
+    elif node.after and node.state == State.PENDING:
+        before_it = tree.nodes[node.after]
+        if before_it.ended and not before_it.paused:
+            follow(before_it, node, strategy, out)

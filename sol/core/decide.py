@@ -53,7 +53,7 @@ def decide(tree: Tree, event: Event, strategy: Strategy) -> tuple[list[Event], l
         case EventType.BUDGET_HIT:
             on_budget_hit(tree, event, out)
         case EventType.REOPENED:
-            on_reopened(tree, event, out)
+            on_reopened(tree, event, strategy, out)
         case _ if node is not None:
             _decide_node(tree, event, strategy, out)
     return out.events, out.commands

@@ -21,12 +21,13 @@ def on_settled(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
     siblings = [tree.nodes[path] for path in parent.generation]
     for sibling in siblings:
         if sibling.after == node.path and sibling.state == State.PENDING:
-            _follow(node, sibling, strategy, out)
+            follow(node, sibling, strategy, out)
     if all(sibling.ended and not sibling.paused for sibling in siblings):
         _conclude(tree, parent, strategy, out)
 
 
-def _follow(node: Node, sibling: Node, strategy: Strategy, out: Out) -> None:
+def follow(node: Node, sibling: Node, strategy: Strategy, out: Out) -> None:
+    """What the end of a part means for the one that waits for it. Source: S24."""
     if node.state == State.SUCCESS:
         begin(sibling, strategy, out)
     else:

@@ -59,7 +59,7 @@ def vague(goal: str) -> str | None:
     text = unicodedata.normalize("NFKC", goal).casefold().strip()
     for phrase in _EMPTY_PHRASES:
         text = text.replace(phrase, " ")
-    words = [word for word in re.split(r"[^\w./-]+", text) if _CONTENT.search(word)]
+    words = [word.strip("./-") for word in re.split(r"[^\w./-]+", text) if _CONTENT.search(word)]
     left = [word for word in words if word not in _EMPTY_WORDS]
     if left:
         return None

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from luna.monitor.settings import MonitorSettings
 from sol.errors import StrategyError, StrategyNotFoundError
-from sol.rules import lint_rules
-from sol.strategy.schema import Strategy
-from sol.strictyaml import StrictYamlError, load_yaml, validate_model
+from sol.rules import ConditionSyntaxError, lint_rules
+from sol.strategy.schema import SECTIONS, Strategy, read_rule
+from sol.strictyaml import Document, Position, Problem, StrictYamlError, load_yaml, validate_model
 from sol.tree.node import TERMINAL
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -79,6 +82,8 @@ def read_strategy(path: Path) -> Strategy:
     """
     try:
         document = load_yaml(path.read_bytes(), source=str(path))
+        _check_monitors(document)
+        _check_rules(document)
         strategy = validate_model(document, Strategy)
     except StrictYamlError as error:
         raise StrategyError(str(error)) from error
@@ -87,10 +92,64 @@ def read_strategy(path: Path) -> Strategy:
             f"{path}: cannot be read ({error.strerror}). Check the path and its permissions."
         ) from error
     if strategy.name != path.stem:
-        raise StrategyError(
-            f"{path}: the name is {strategy.name!r} and the file {path.stem!r}. Give both the same name."
-        )
+        what = f"the name is {strategy.name!r} and the file's {path.stem!r}"
+        raise StrategyError(str(document.error(("name",), what, "give both the same name")))
     return strategy
+
+
+def _check_rules(document: Document) -> None:
+    """Read the rules with their positions, which the model does not know.
+
+    Raises:
+        StrictYamlError: At the first rule, or the first section, that is not right.
+    """
+    rules = document.value.get("rules") if isinstance(document.value, dict) else None
+    if not isinstance(rules, dict):
+        return
+    for section, actions in SECTIONS.items():
+        if not rules.get(section):
+            what = f"rules.{section} is missing"
+            raise document.error(("rules", section), what, f"add rules that lead to one of {', '.join(actions)}")
+        given = rules[section] if isinstance(rules[section], list) else ()
+        for number, mapping in enumerate(given):
+            if isinstance(mapping, dict):
+                _check_rule(document, section, number, mapping)
+
+
+def _check_rule(document: Document, section: str, number: int, mapping: dict[str, object]) -> None:
+    path = ("rules", section, number)
+    places = {name: document.at((*path, name)) for name in mapping}
+    at = document.at(path)
+    try:
+        read_rule(
+            section,
+            mapping,
+            position=(at.line, at.column),
+            field_positions={name: (place.line, place.column) for name, place in places.items()},
+        )
+    except ConditionSyntaxError as error:
+        problem = Problem(Position(error.line, error.column), f"rules.{section}: {error.problem}", error.hint)
+        raise StrictYamlError(document.source, [problem]) from error
+
+
+def _check_monitors(document: Document) -> None:
+    """Check the settings of the detectors with their positions.
+
+    Raises:
+        StrictYamlError: At the first setting that is not right.
+    """
+    value = document.value if isinstance(document.value, dict) else {}
+    monitors, patience = value.get("monitors"), value.get("patience")
+    given = {"patience": patience} if type(patience) is int else {}
+    try:
+        MonitorSettings.model_validate({**given, **(monitors if isinstance(monitors, dict) else {})}, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ("monitors", *first["loc"]) if first["loc"] else ("monitors",)
+        if first["loc"] == ("patience",):
+            return  # the model says so itself, in its place
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise document.error(path, f"{'.'.join(map(str, path))}: {message}", "correct the setting") from None
 
 
 def warnings_of(strategy: Strategy) -> list[str]:

@@ -7,11 +7,21 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from luna.monitor.settings import MonitorSettings
 from sol.errors import StrategyError
-from sol.rules import Rule, parse_rule
+from sol.rules import Ai, ConditionSyntaxError, Otherwise, Rule, When, parse_rule
+from sol.rules.rule import Position
 from sol.strategy.dimensions import DIMENSIONS
 from sol.tree.node import DIGITS
 
@@ -25,6 +35,66 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "depth_limit": ("as_proposed", "redefine", "ask", "set_aside", "give_up"),
 }
 """For each section of rules, what its rules may lead to. Source: S63."""
+
+
+def read_rule(
+    section: str,
+    mapping: Mapping[str, object],
+    *,
+    position: Position = (1, 1),
+    field_positions: Mapping[str, Position] | None = None,
+) -> Rule:
+    """Read one rule of a section.
+
+    Args:
+        section: Name of the section.
+        mapping: The rule as the file has it.
+        position: Line and column of the rule.
+        field_positions: Line and column of the values of its fields.
+
+    Raises:
+        ConditionSyntaxError: If it cannot be read, leads to what its section does not have, or compares values, of
+            which a strategy has none.
+
+    Source: S63.
+    """
+    places = field_positions or {}
+    rule = parse_rule(mapping, position=position, field_positions=places)
+    if rule.guard is not None or isinstance(rule.condition, When | Otherwise):
+        line, column = places.get("when", places.get("otherwise", position))
+        raise ConditionSyntaxError(
+            "a strategy's rules have no values to compare",
+            value=dict(mapping),
+            hint="Write a label, an aggregate over children, or ai(…).",
+            line=line,
+            column=column,
+        )
+    if rule.next not in SECTIONS[section]:
+        line, column = places.get("next", position)
+        hint = f"Rules of {section} lead to one of {', '.join(SECTIONS[section])}."
+        raise ConditionSyntaxError(f"next is {rule.next!r}", value=rule.next, hint=hint, line=line, column=column)
+    return rule
+
+
+def _rules_for_editors() -> dict[str, Any]:
+    def one(actions: Sequence[str]) -> dict[str, Any]:
+        fields = {"condition": {"type": "string"}, "next": {"enum": list(actions)}}
+        rule = {
+            "type": "object",
+            "required": ["condition", "next"],
+            "properties": fields,
+            "additionalProperties": False,
+        }
+        return {"type": "array", "minItems": 1, "items": rule}
+
+    sections = {section: one(actions) for section, actions in SECTIONS.items()}
+    return {"type": "object", "required": list(SECTIONS), "properties": sections, "additionalProperties": False}
+
+
+def _monitors_for_editors() -> dict[str, Any]:
+    schema = MonitorSettings.model_json_schema()
+    fields = {name: field for name, field in schema["properties"].items() if name != "patience"}
+    return {"type": "object", "properties": fields, "additionalProperties": False}
 
 
 class _Part(BaseModel):
@@ -112,14 +182,17 @@ class Strategy(_Part):
     splitter: Literal["auto", "inputs"] = "auto"
     dimensions: tuple[str, ...] = tuple(DIMENSIONS)
     patience: Count = 5
-    monitors: dict[str, JsonValue] = Field(default_factory=dict)
+    monitors: Annotated[dict[str, JsonValue], WithJsonSchema(_monitors_for_editors())] = Field(default_factory=dict)
     max_replans: Annotated[int, Field(strict=True, ge=0, le=10)] = 2
     integrate: Literal["sol", "luna"] = "sol"
     concurrency: Count = 4
     context_bytes: Annotated[int, Field(strict=True, ge=256)] = 4096
     limits: AttemptLimits = AttemptLimits()
     budget: Budget = Budget()
-    rules: dict[Literal["report", "validation", "children", "depth_limit"], tuple[dict[str, JsonValue], ...]]
+    rules: Annotated[
+        dict[Literal["report", "validation", "children", "depth_limit"], tuple[dict[str, JsonValue], ...]],
+        WithJsonSchema(_rules_for_editors()),
+    ]
 
     @field_validator("dimensions")
     @classmethod
@@ -131,6 +204,13 @@ class Strategy(_Part):
             raise ValueError("name at least one split dimension, and each only once")
         return value
 
+    @field_validator("monitors")
+    @classmethod
+    def _patience_apart(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if "patience" in value:
+            raise ValueError("patience is a field of the strategy itself; move it out of monitors")
+        return value
+
     @field_validator("rules")
     @classmethod
     def _every_section(cls, value: dict[str, tuple[dict[str, Any], ...]]) -> dict[str, tuple[dict[str, Any], ...]]:
@@ -138,11 +218,10 @@ class Strategy(_Part):
             if not value.get(section):
                 raise ValueError(f"rules.{section} is missing; its rules lead to one of {', '.join(actions)}")
             for number, mapping in enumerate(value[section], start=1):
-                rule = parse_rule(mapping)
-                if rule.next not in actions:
-                    raise ValueError(
-                        f"rules.{section} rule {number}: next is {rule.next!r}; it can be {', '.join(actions)}"
-                    )
+                try:
+                    read_rule(section, mapping)
+                except ConditionSyntaxError as error:
+                    raise ValueError(f"rules.{section} rule {number}: {error.problem}. {error.hint}") from error
         return value
 
     @model_validator(mode="after")
@@ -162,7 +241,12 @@ class Strategy(_Part):
     @cached_property
     def sections(self) -> Mapping[str, tuple[Rule, ...]]:
         """The rules by section, read."""
-        return {name: tuple(parse_rule(rule) for rule in rules) for name, rules in self.rules.items()}
+        return {name: tuple(read_rule(name, rule) for rule in rules) for name, rules in self.rules.items()}
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether any of its rules asks Sol's model a question; such a strategy cannot be used without one."""
+        return any(isinstance(rule.condition, Ai) for rules in self.sections.values() for rule in rules)
 
     def with_limits(self, *, max_depth: int | None, budget: "Budget | Mapping[str, Any] | None") -> "Strategy":
         """The same strategy with other limits, where they are given; for whoever starts or resumes the run.

@@ -72,8 +72,7 @@ integrations = st.one_of(
     ),
 )
 shapes = st.sampled_from(
-    ["good", "good", "good", "sequential", "restated", "equal", "vague", "many", "one", "cannot", "inputs", "portion"]
-    + ["again", "bare", "owner", "above"]
+    """good good good sequential restated equal vague many one cannot inputs portion again bare owner above""".split()
 )
 rule_lists = {
     "report": st.lists(
@@ -143,7 +142,7 @@ def strategies(draw: st.DrawFn) -> Strategy:
 
 
 class Core(RuleBasedStateMachine):
-    """One run. `running` is what a dispatcher would have in work; whatever it brings goes through JSON, as a journal."""
+    """One run. `running` is what a dispatcher would have in work; `shadow` is the tree that a journal would give."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,6 +155,8 @@ class Core(RuleBasedStateMachine):
         self.killed = False  # the last session has ended without a last word
         self.started: set[Key] = set()
         self.ended: set[Key] = set()
+        self.retried = False
+        self.tries: dict[str, int] = {}
         self.now = 0.0
         self.names = 0
 
@@ -217,6 +218,8 @@ class Core(RuleBasedStateMachine):
                     assert not tree.nodes[event.node].ended, "an outcome changed a node that had ended"
             case EventType.DECIDED | EventType.ANALYSED | EventType.ASKED | EventType.REDEFINED:
                 assert not tree.nodes[event.node].ended
+            case EventType.RETRY_REQUESTED | EventType.ANSWERED:
+                self.retried = True
             case EventType.REOPENED:
                 assert tree.nodes[event.node].state != State.SUCCESS, "accepted work was reopened"
             case _:
@@ -233,6 +236,12 @@ class Core(RuleBasedStateMachine):
         assert key not in self.started, "started twice"
         assert not any(path == event.node and kind == key[1] and n >= key[2] for path, kind, n in self.started)
         self.started.add(key)
+        because = event.data.get("because", {})
+        if key[1] == Kind.ATTEMPT:
+            assert key[2] == 1 or because.get("new"), "the same task once more, unchanged"
+            asked_for = because.get("what") == "answer" or because.get("new") == "resumed" or self.retried
+            self.tries[event.node] = self.tries.get(event.node, 0) + (not asked_for)
+            assert self.tries[event.node] <= 2 * (3 + self.strategy.max_replans), "attempts without end"
         for end in range(len(event.node) + 1):
             assert not tree.nodes[event.node[:end]].ended, "started below or on a node that has ended"
         alive = [command for k, command in tree.inflight.items() if k not in tree.abandoned]
@@ -383,8 +392,8 @@ class Core(RuleBasedStateMachine):
             self.send(Event(EventType.PROGRESSED, command.node, {"kind": command.kind, "n": command.n, "event": event}))
         elif command.reserve:
             usage = {"tokens": tokens}
-            event = {"type": "spent", "usage": usage}
-            fact = {"kind": command.kind, "n": command.n, "event": event, "usage": usage}
+            spent: dict[str, Any] = {"type": "spent", "usage": usage}
+            fact = {"kind": command.kind, "n": command.n, "event": spent, "usage": usage}
             self.send(Event(EventType.PROGRESSED, command.node, fact))
 
     @precondition(lambda self: self.ended and self.live)
@@ -481,9 +490,7 @@ class Core(RuleBasedStateMachine):
     def a_request_is_recorded_meanwhile(self, data: st.DataObject) -> None:
         """As `sol cancel` and its like do when nobody works on the run."""
         path = data.draw(st.sampled_from(sorted(self.tree.nodes)))
-        type_ = data.draw(
-            st.sampled_from([EventType.RETRY_REQUESTED, EventType.ANSWERED, EventType.CANCEL_REQUESTED])
-        )
+        type_ = data.draw(st.sampled_from([EventType.RETRY_REQUESTED, EventType.ANSWERED, EventType.CANCEL_REQUESTED]))
         self.running = {}
         self.send(Event(type_, path, {"text": "yes", "by": "ann"}))
         self.send(*given_up(self.tree))
