@@ -92,7 +92,8 @@ def part_of(tree: Tree, path: str) -> Part:
     """A child as the planner sees it."""
     node = tree.nodes[path]
     summary = (node.integration or node.report or {}).get("summary", "")
-    return Part(path, node.assignment["goal"], str(node.state), node.result, summary, node.reason)
+    inputs = node.assignment["inputs"]
+    return Part(path, node.assignment["goal"], str(node.state), node.result, summary, node.reason, inputs)
 
 
 def compose(tree: Tree, node: Node, strategy: Strategy) -> dict[str, Any]:

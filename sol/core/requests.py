@@ -64,7 +64,10 @@ class Claim(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A child as the planner sees it: what it was, how it ended, what came out."""
+    """A child as the planner sees it: what it was, how it ended, what came out.
+
+    `inputs`: its own, which tell where it stands in the whole when inputs were halved; None: not known.
+    """
 
     path: str
     goal: str
@@ -72,6 +75,7 @@ class Part:
     result: Any = None
     summary: str = ""
     reason: str = ""
+    inputs: Json | None = None
 
 
 # --- requests --------------------------------------------------------------------------------------------------------

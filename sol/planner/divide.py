@@ -5,33 +5,18 @@ All text of a report is data that becomes a child's goal at most; nothing of it 
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from luna.inputs import InputError, halve, size_of
 from luna.text import clip
-from sol.core.requests import CannotSplit, ChildPlan, Claim, How, Json, Part, SplitAnswer, SplitRequest
+from sol.core.requests import CannotSplit, ChildPlan, Claim, How, Json, SplitAnswer, SplitRequest
 from sol.core.split import normalised
+from sol.planner.halves import halved, in_order
+from sol.tree.node import State
 
 UNKNOWNS_DIMENSION = "unknown_a_unknown_b"
 HALVING = "inputs"
 """Names the split that halves an input; not one of the strategy's dimensions, for it needs no thought."""
 _GOAL_BYTES = 2000
 _TWO = 2
-
-
-def largest_input(inputs: Json, workspace: Path) -> tuple[str, int] | None:
-    """Name and number of units of the input that has the most, the first of equals; None when none can be halved.
-
-    An input that cannot be read is passed over: the worker will say so.
-    """
-    sizes: dict[str, int] = {}
-    for name, value in inputs.items():
-        try:
-            sizes[name] = size_of(value, workspace) or 0
-        except InputError:
-            continue
-    name, size = max(sizes.items(), key=lambda item: item[1], default=("", 0))
-    return None if size < _TWO else (name, size)
 
 
 def divide(request: SplitRequest, workspace: Path) -> SplitAnswer | CannotSplit:
@@ -107,40 +92,38 @@ def _question(unknown: str) -> ChildPlan:
 def halve_inputs(request: SplitRequest, workspace: Path) -> SplitAnswer | CannotSplit:
     """Split by halving the largest input; both children keep the goal and the criteria of the whole.
 
-    When parts of an earlier halving are done, only what the failed part had is halved.
+    When parts of an earlier halving are done, only what the one failed part had is halved, wherever that stands.
+
+    Source: S25.
     """
-    inputs = dict(request.assignment["inputs"])
-    largest = largest_input(inputs, workspace)
-    if largest is None:
+    remaining = _remaining(request, workspace)
+    if isinstance(remaining, str):
+        return CannotSplit(remaining)
+    halves = halved(remaining, workspace)
+    if halves is None:
         return CannotSplit("no input has two units or more to halve, and the report names nothing to split along")
-    name, size = largest
-    value: Any = inputs[name]
-    try:
-        if request.done or request.failed:
-            if not _only_last_failed(request.done, request.failed):
-                return CannotSplit(f"input {name!r} was halved already, and its failed part is not the last of two")
-            value = halve(value, workspace)[1]
-            size = size_of(value, workspace) or 0
-            if size < _TWO:
-                return CannotSplit(f"what failed of input {name!r} has {size} unit(s), and a split needs two")
-        halves = halve(value, workspace)
-    except InputError as error:
-        return CannotSplit(f"input {name!r} cannot be halved: {error}")
-    children = tuple(
-        ChildPlan(str(request.assignment["goal"]), Claim.SIMPLER, inputs={**inputs, name: half}) for half in halves
-    )
+    children = tuple(ChildPlan(str(request.assignment["goal"]), Claim.SIMPLER, inputs=half) for half in halves.inputs)
     return SplitAnswer(
         children,
         sequential=False,
         dimension=HALVING,
-        reason=f"input {name!r} has {size} units",
+        reason=f"input {halves.name!r} has {halves.units} units",
         how=How.INPUTS,
     )
 
 
-def _only_last_failed(done: Sequence[Part], failed: Sequence[Part]) -> bool:
-    """Whether the first half was accepted and the second was not.
-
-    Only then do the new halves follow, in path order, on what is done, so that merging keeps the order.
-    """
-    return [part.path[-1:] for part in done] == ["0"] and [part.path[-1:] for part in failed] == ["1"]
+def _remaining(request: SplitRequest, workspace: Path) -> Json | str:
+    """The inputs that still have to be done, or why they cannot be told."""
+    whole: Json = request.assignment["inputs"]
+    others_done = [part.path for part in request.done if part.inputs == whole]
+    parts = sorted((*request.done, *request.failed), key=lambda part: part.path)
+    halves = [part for part in parts if part.inputs != whole]  # parts of a split of another kind have all of them
+    found = None if others_done or not halves else in_order(whole, halves, workspace)
+    if found is None and request.done:
+        return "parts of another kind of split are done, and halving the inputs would do them again"
+    if found is None:
+        return whole
+    open_ = [part.inputs for part in found if part.state != State.SUCCESS and part.inputs is not None]
+    if len(open_) != 1:
+        return f"the inputs were halved already; just one open part can be halved again, and there are {len(open_)}"
+    return open_[0]

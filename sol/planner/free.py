@@ -25,7 +25,8 @@ from sol.core.requests import (
     SplitRequest,
 )
 from sol.errors import PlannerError
-from sol.planner.divide import divide, largest_input
+from sol.planner.divide import divide
+from sol.planner.halves import largest_input
 from sol.planner.integrate import integrate_by_rule
 from sol.planner.protocol import PlannerRequest
 
@@ -89,7 +90,7 @@ class FreePlanner:
             case SplitRequest():
                 return divide(request, self.workspace)
             case IntegrateRequest():
-                return integrate_by_rule(request)
+                return integrate_by_rule(request, self.workspace)
             case ReassessRequest():
                 return reassess_by_kind(request)
             case AtomicRequest():

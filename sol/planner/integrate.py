@@ -1,9 +1,11 @@
 """Integration by rule, without a model: which parts make the whole, and what can honestly be said about it (S60)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sol.core.requests import How, IntegrateAnswer, IntegrateRequest, Part
+from sol.planner.halves import are_first, in_order
 from sol.planner.merge import Merged, merge
 
 _SUCCESS, _SET_ASIDE = "success", "skipped"
@@ -19,20 +21,20 @@ def open_parts(parts: Sequence[Part]) -> tuple[str, ...]:
     )
 
 
-def integrate_by_rule(request: IntegrateRequest) -> IntegrateAnswer:
+def integrate_by_rule(request: IntegrateRequest, workspace: Path) -> IntegrateAnswer:
     """Put parts together by how the split was made.
 
-    Halved inputs are merged by shape. Of a sequential split the last part, which has built on the others, is the whole.
-    Other parts are merged when they are all lists or all objects without conflict, else kept side by side under
-    `parts`, by path. Answers to unknowns never are the whole (S62).
+    Halved inputs are merged by shape, in the order of the inputs. Of a sequential split the last part, which has built
+    on the others, is the whole. Other parts are merged when they are all lists or all objects without conflict, else
+    kept side by side under `parts`, by path. Answers to unknowns never are the whole (S62).
 
     Source: S60, S62.
     """
-    accepted = [part for part in request.parts if part.state == _SUCCESS]
-    results = [part.result for part in accepted]
     left_open = open_parts(request.parts)
     if request.how == How.INPUTS:
-        return _merged(merge(results), request.parts, left_open)
+        return _merged(_of_halves(request, workspace), request.parts, left_open)
+    accepted = [part for part in request.parts if part.state == _SUCCESS]
+    results = [part.result for part in accepted]
     if request.sequential:
         given = [result for result in results if result is not None]
         implies = not left_open or None
@@ -47,6 +49,16 @@ def integrate_by_rule(request: IntegrateRequest) -> IntegrateAnswer:
     if merged is not None and not merged.conflicts and not merged.unsure:
         return _answer(merged.value, _NOT_JUDGED, left_open, implies=None)
     return _answer(side_by_side, _NOT_JUDGED, left_open, implies=None)
+
+
+def _of_halves(request: IntegrateRequest, workspace: Path) -> Merged:
+    parts: Sequence[Part] | None = request.parts
+    if not are_first(request.parts):  # a failed part was halved again, so its parts come last by path
+        parts = in_order(request.assignment["inputs"], request.parts, workspace)
+    merged = merge(part.result for part in parts or request.parts if part.state == _SUCCESS)
+    if parts is None:
+        merged.unsure.append("what the parts are of the inputs cannot be told, so they were put in the order made")
+    return merged
 
 
 def _merged(merged: Merged, parts: Sequence[Part], left_open: tuple[str, ...]) -> IntegrateAnswer:

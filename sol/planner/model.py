@@ -36,8 +36,9 @@ from sol.core.requests import (
 )
 from sol.errors import PlannerError
 from sol.planner import prompts
-from sol.planner.divide import HALVING, halve_inputs, largest_input
+from sol.planner.divide import HALVING, halve_inputs
 from sol.planner.free import FreePlanner
+from sol.planner.halves import largest_input
 from sol.planner.integrate import open_parts
 from sol.planner.protocol import PlannerRequest
 

@@ -1,16 +1,13 @@
-"""The planner without a model: splits, merges and reassessments by rule."""
+"""The planner without a model: splits, reassessments, and what it leaves to others."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from luna.inputs import InputError
 from luna.protocol import Usage
 from sol.core.requests import (
-    CHECKS_OF_INTEGRATION,
     AtomicAnswer,
     AtomicRequest,
     CannotSplit,
@@ -25,35 +22,10 @@ from sol.core.requests import (
     ReviewRequest,
     RuleRequest,
     SplitAnswer,
-    SplitRequest,
 )
 from sol.errors import PlannerError
 from sol.planner import FreePlanner, Planner, resolve_planner
-from sol.planner.divide import halve_inputs
-from sol.planner.integrate import integrate_by_rule
-from sol.planner.merge import merge
-
-TASK: dict[str, Any] = {
-    "goal": "Convert the records.",
-    "context": "none",
-    "inputs": {},
-    "constraints": [],
-    "expected_output": {"description": "the converted records", "json_schema": {"type": "array"}, "files": []},
-    "success_criteria": [{"command": "check", "exit_code": 0, "timeout_s": 120.0}],
-    "stop_conditions": ["a record cannot be read"],
-}
-
-
-def split_request(**changes: Any) -> SplitRequest:
-    fields: dict[str, Any] = {
-        "assignment": TASK | {"inputs": changes.pop("inputs", {})},
-        "report": None,
-        "dimensions": (),
-        "splitter": "auto",
-        "arity": 2,
-        "depth_left": 3,
-    }
-    return SplitRequest(**(fields | changes))
+from tests.support.planning import TASK, half, part, split_request
 
 
 async def split(workspace: Path, **changes: Any) -> SplitAnswer | CannotSplit:
@@ -153,193 +125,74 @@ async def test_lines_of_a_file_are_halved_by_reference(tmp_path: Path) -> None:
     assert [(half["start"], half["stop"]) for half in halves] == [(0, 2), (2, 3)]
 
 
+async def split_again(workspace: Path, inputs: Any, *parts: Part) -> SplitAnswer | CannotSplit:
+    done = tuple(part for part in parts if part.state == "success")
+    failed = tuple(part for part in parts if part.state != "success")
+    return await split(workspace, inputs={"n": inputs}, done=done, failed=failed)
+
+
+def halves_of(answer: SplitAnswer | CannotSplit) -> list[Any]:
+    assert isinstance(answer, SplitAnswer), answer
+    return [child.inputs["n"] for child in answer.children if child.inputs]
+
+
 @pytest.mark.req("S25")
-async def test_only_the_failed_half_is_halved_again(tmp_path: Path) -> None:
-    done, failed = Part("0", "g", "success", [1, 2]), Part("1", "g", "failed")
-    answer = await split(tmp_path, inputs={"n": [1, 2, 3, 4]}, done=(done,), failed=(failed,))
-    assert isinstance(answer, SplitAnswer)
-    assert [child.inputs for child in answer.children] == [{"n": [3]}, {"n": [4]}]
+async def test_only_the_failed_half_is_halved_again_whichever_it_is(tmp_path: Path) -> None:
+    answer = await split_again(tmp_path, [1, 2, 3, 4], half("0", [1, 2]), half("1", [3, 4], "failed"))
+    assert halves_of(answer) == [[3], [4]]
+    first = half("0", [1, 2, 3], "failed")
+    answer = await split_again(tmp_path, [1, 2, 3, 4, 5, 6], first, half("1", [4, 5, 6]))
+    assert halves_of(answer) == [[1, 2], [3]]
+    parts = (first, half("1", [4, 5, 6]), half("2", [1, 2], "failed"), half("3", [3]))
+    assert halves_of(await split_again(tmp_path, [1, 2, 3, 4, 5, 6], *parts)) == [[1], [2]]
+
+
+async def test_failed_half_among_equal_ones_is_halved_again(tmp_path: Path) -> None:
+    answer = await split_again(tmp_path, [1, 1, 1, 1], half("0", [1, 1]), half("1", [1, 1], "failed"))
+    assert halves_of(answer) == [[1], [1]]
+
+
+async def test_failed_slice_of_a_file_is_halved_again(tmp_path: Path) -> None:
+    (tmp_path / "r.txt").write_text("1\n2\n3\n4\n")
+    whole = {"file": "r.txt", "unit": "lines"}
+    parts = [half(str(n), {**whole, "start": 2 * n, "stop": 2 * n + 2}, "success" if n else "failed") for n in (0, 1)]
+    found = halves_of(await split_again(tmp_path, whole, *parts))
+    assert [(one["start"], one["stop"]) for one in found] == [(0, 1), (1, 2)]
+
+
+async def test_inputs_are_halved_after_failed_parts_of_another_kind(tmp_path: Path) -> None:
+    for inputs in ([1, 2], [1]):
+        parts = [half("0", inputs, "failed"), half("1", inputs, "failed")]
+        assert halves_of(await split_again(tmp_path, [1, 2], *parts)) == [[1], [2]]
 
 
 @pytest.mark.parametrize(
-    ("inputs", "done", "failed", "words"),
+    ("inputs", "parts", "words"),
     [
-        ([1, 2], ["0"], ["1"], "needs two"),
-        ([1, 2, 3, 4], ["1"], ["0"], "not the last"),
-        ([1, 2, 3, 4], [], ["0", "1"], "not the last"),
-        ([1, 2, 3, 4], ["0", "2"], ["1", "3"], "not the last"),
+        ([1, 2], [half("0", [1]), half("1", [2], "failed")], "no input has two"),
+        ([1, 2, 3, 4], [half("0", [1, 2], "failed"), half("1", [3, 4], "failed")], "there are 2"),
+        ([1, 2, 3, 4], [half("0", [1, 2], "skipped"), half("1", [3, 4], "failed")], "there are 2"),
+        ([1, 2], [half("0", [1]), half("1", [2])], "there are 0"),
+        ([1, 2, 3, 4], [half("0", [1, 2, 3, 4]), half("1", [1, 2, 3, 4], "failed")], "another kind"),
+        ([1, 2, 3, 4], [half("0", [1]), half("1", [2, 3, 4], "failed")], "another kind"),
+        ([1, 2, 3, 4], [Part("0", "g", "success"), Part("1", "g", "failed")], "another kind"),
+        (list(range(999)), [half("0", [998])], "another kind"),
     ],
 )
-async def test_halving_again_that_would_mix_up_the_order_is_refused(
-    tmp_path: Path, inputs: list[int], done: list[str], failed: list[str], words: str
+async def test_halving_again_where_one_open_part_cannot_be_told_is_refused(
+    tmp_path: Path, inputs: list[int], parts: list[Part], words: str
 ) -> None:
-    answer = await split(
-        tmp_path,
-        inputs={"n": inputs},
-        done=tuple(Part(path, "g", "success") for path in done),
-        failed=tuple(Part(path, "g", "failed") for path in failed),
-    )
+    answer = await split_again(tmp_path, inputs, *parts)
     assert isinstance(answer, CannotSplit)
     assert words in answer.reason
 
 
-# --- integrate -------------------------------------------------------------------------------------------------------
+async def test_file_that_changes_meanwhile_is_not_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(value: Any, workspace: Path) -> Any:
+        raise InputError("it has 0 lines")
 
-
-def integrate(*parts: Part, how: str = "inputs", sequential: bool = False) -> IntegrateAnswer:
-    answer = integrate_by_rule(IntegrateRequest(TASK, parts, sequential, how))
-    assert tuple(answer.checks) == tuple(CHECKS_OF_INTEGRATION)
-    return answer
-
-
-def part(path: str, result: Any, state: str = "success") -> Part:
-    return Part(path, f"part {path}", state, result, reason="" if state == "success" else "no luck")
-
-
-def oks(answer: IntegrateAnswer) -> list[bool | None]:
-    return [answer.checks[name]["ok"] for name in CHECKS_OF_INTEGRATION]
-
-
-@pytest.mark.req("S60")
-def test_halves_are_merged_and_the_checks_say_what_is_known() -> None:
-    answer = integrate(part("0", [1]), part("1", [2]))
-    assert (answer.result, answer.open) == ([1, 2], ())
-    assert oks(answer) == [True, True, None, True, True]
-
-
-@pytest.mark.req("S62")
-def test_missing_half_is_open_and_the_whole_is_not_claimed() -> None:
-    answer = integrate(part("0", [1]), part("1", None, "failed"))
-    assert answer.result == [1]
-    assert answer.open == ("1 failed: part 1 (no luck)",)
-    assert oks(answer) == [True, True, None, False, False]
-
-
-def test_halves_set_aside_are_neither_open_nor_hidden() -> None:
-    answer = integrate(part("0", [1]), part("1", None, "skipped"))
-    assert answer.open == ()
-    assert oks(answer) == [True, True, None, True, None]
-    assert "1" in answer.checks["parts_imply_whole"]["note"]
-
-
-def test_halves_that_disagree_are_a_contradiction() -> None:
-    answer = integrate(part("0", {"unit": "m", "n": [1]}), part("1", {"unit": "ft", "n": [2]}))
-    assert answer.result == {"unit": "m", "n": [1, 2]}
-    assert oks(answer) == [False, True, None, True, False]
-    assert answer.open == ("/unit: 'm' and 'ft'",)
-
-
-def test_halves_of_different_types_do_not_agree_on_the_interface() -> None:
-    assert oks(integrate(part("0", [1]), part("1", {"n": 1}))) == [False, False, None, True, False]
-
-
-def test_equal_numbers_leave_open_whether_the_parts_imply_the_whole() -> None:
-    answer = integrate(part("0", {"count": 2}), part("1", {"count": 2}))
-    assert answer.result == {"count": 2}
-    assert oks(answer) == [True, True, None, True, None]
-
-
-def test_last_of_sequential_parts_is_the_whole() -> None:
-    answer = integrate(part("0", "found it"), part("1", [1]), how="suggested", sequential=True)
-    assert answer.result == [1]
-    assert oks(answer) == [None, None, None, True, True]
-    assert integrate(part("0", "x"), part("1", None), how="suggested", sequential=True).result == "x"
-    assert integrate(part("0", None), how="suggested", sequential=True).result is None
-
-
-def test_answers_to_unknowns_are_never_the_whole() -> None:
-    answer = integrate(part("0", "csv"), part("1", "by date"), how="unknowns")
-    assert answer.result == {"parts": {"0": "csv", "1": "by date"}}
-    assert answer.checks["parts_imply_whole"]["ok"] is False
-
-
-@pytest.mark.parametrize(
-    ("results", "expected"),
-    [
-        (([1], [2]), [1, 2]),
-        (({"a": 1}, {"b": 2}), {"a": 1, "b": 2}),
-        (({"a": 1}, {"a": 2}), {"parts": {"0": {"a": 1}, "1": {"a": 2}}}),
-        (("x", "y"), {"parts": {"0": "x", "1": "y"}}),
-        (([1], "y"), {"parts": {"0": [1], "1": "y"}}),
-    ],
-)
-def test_other_parts_are_merged_only_when_that_is_safe(results: tuple[Any, Any], expected: Any) -> None:
-    parts = [part(str(number), result) for number, result in enumerate(results)]
-    answer = integrate(*parts, how="suggested")
-    assert answer.result == expected
-    assert oks(answer) == [None, None, None, True, None]
-
-
-# --- merge -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([], None),
-        ([None, [1], None, [2]], [1, 2]),
-        (["a\n", "b"], "a\nb"),
-        (["a", "b"], "a\nb"),
-        (["", "b"], "b"),
-        ([{"t": "a\nb\n"}, {"t": "c"}], {"t": "a\nb\nc"}),
-        ([{"t": "same", "ok": True}, {"t": "same", "ok": True}], {"t": "same", "ok": True}),
-        ([{"a": {"x": [1]}}, {"a": {"x": [2], "y": None}}], {"a": {"x": [1, 2], "y": None}}),
-    ],
-)
-def test_merge_without_conflict(values: list[Any], expected: Any) -> None:
-    merged = merge(values)
-    assert (merged.value, merged.conflicts, merged.unsure) == (expected, [], [])
-
-
-@pytest.mark.parametrize(
-    ("values", "conflict"),
-    [
-        ([3, 3], "result: 3 and 3"),
-        ([3, 4.0], "result: 3 and 4.0"),
-        ([{"a": 1}, {"a": True}], "/a: 1 and True"),
-        ([{"a": "x"}, {"a": "y"}], "/a: 'x' and 'y'"),
-        ([True, False], "result: True and False"),
-        ([{"a": ["x" * 99]}, {"a": 1}], f"/a: ['{'x' * 57}… and 1"),
-    ],
-)
-def test_merge_names_conflicts(values: list[Any], conflict: str) -> None:
-    assert merge(values).conflicts == [conflict]
-
-
-def test_merge_is_unsure_of_equal_lists_inside_objects() -> None:
-    merged = merge([{"columns": ["a"]}, {"columns": ["a"]}])
-    assert merged.value == {"columns": ["a", "a"]}
-    assert merged.unsure == ["/columns: equal lists, put one after the other"]
-
-
-LISTS = st.lists(st.integers() | st.text(max_size=3) | st.none(), min_size=1, max_size=40)
-LINES = st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"), max_size=5), min_size=1, max_size=40)
-TEXTS = LINES.map("\n".join)
-
-
-@pytest.mark.req("S60")
-@given(value=LISTS | TEXTS, limit=st.integers(1, 5))
-def test_halving_covers_the_inputs_once_and_merging_gives_back_the_whole(value: Any, limit: int) -> None:
-    """A worker that hands its input back, and can only take `limit` units."""
-    workspace = Path()
-    leaves: list[Any] = []
-
-    def solve(given: Any) -> Any:
-        answer = halve_inputs(split_request(inputs={"v": given}), workspace)
-        units = len(given) if isinstance(given, list) else given.count("\n") + 1
-        if isinstance(answer, CannotSplit) or units <= limit:
-            leaves.append(given)
-            return given
-        parts = [
-            part(str(number), solve(child.inputs["v"])) for number, child in enumerate(answer.children) if child.inputs
-        ]
-        whole = integrate(*parts)
-        assert whole.checks["parts_imply_whole"]["ok"]
-        return whole.result
-
-    assert solve(value) == value
-    joined = list(chain.from_iterable(leaves)) if isinstance(value, list) else "".join(leaves)
-    assert joined == value
+    monkeypatch.setattr("sol.planner.halves.halve", changed)
+    assert isinstance(await split(tmp_path, inputs={"n": [1, 2]}), CannotSplit)
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
