@@ -59,6 +59,7 @@ def _chosen(tree: Tree, room: int) -> Collection[str]:
     _fill(tree, urgent, chosen, room)
     _fill(tree, bad, chosen, min(max(room // 2, len(chosen) + 1), room))  # leaves room for the shape of the tree
     _fill(tree, rest, chosen, room)
+    _fill(tree, bad, chosen, room)
     return chosen
 
 
@@ -102,13 +103,11 @@ def _totals(tree: Tree, chosen: Collection[str]) -> dict[str, Line]:
     owners: dict[str, Line] = {}
     for node in tree.nodes.values():  # parents come before their children
         owner = owners[node.parent] if node.path else None
-        if node.path in chosen:
+        if owner is None or node.path in chosen:
             line = lines[node.path] = Line(node, above=owner.node if owner else None)
-        elif owner is not None:
+        else:
             line = owner
             line.hidden[node.state] += 1
-        else:
-            continue
         owners[node.path] = line
         spent = node.spent
         line.tokens += spent.tokens
