@@ -47,6 +47,12 @@ def solve(sol: Sol, text: str, shown: Shown) -> int:
     return _offering(sol, lambda: _work(sol, lambda: sol.start(task), shown))
 
 
+def begin(sol: Sol, begin_run: Begin, shown: Shown) -> int:
+    """Work on a run that is started in some other way, such as a workflow's; the exit code."""
+    _check(shown)
+    return _offering(sol, lambda: _work(sol, begin_run, shown))
+
+
 def resume(sol: Sol, run_id: str, shown: Shown, *, accept_changes: bool) -> int:
     """Take a run up again; the exit code."""
     _check(shown)

@@ -7,7 +7,7 @@ from sol.tree.events import Event, EventType
 from sol.tree.node import State
 from sol.workflow.machine.flow import enter
 from sol.workflow.machine.out import Out
-from sol.workflow.machine.state import Visit
+from sol.workflow.machine.state import ROOT, Visit
 
 
 def stop_all(out: Out, state: State, *, kind: str, reason: str, resumable: bool) -> None:
@@ -44,16 +44,34 @@ def on_resumed(out: Out) -> None:
 
 
 def on_retry(out: Out, event: Event) -> None:
-    """Someone wants the step tried once more that the run ended with. Source: S53."""
-    visit = out.machine.visit(event.node)
-    if visit.path in out.machine.frames or visit.state == State.SUCCESS or out.step(visit).parallel:
-        return
+    """Someone wants the step tried once more that the run ended with; those before it are kept. Source: S53."""
+    front = _front(out, out.machine.visit(ROOT))
     more = {name: event.data[name] for name in ("note", "worker") if event.data.get(name)}
-    open_again(out, [visit], redo=out.kind_of(visit), **more)
+    wanted = {visit.path for visit in _front(out, out.machine.visit(event.node))}
+    open_again(out, [visit for visit in front if visit.path in wanted], anew=True, **more)
 
 
-def open_again(out: Out, visits: Iterable[Visit], *, redo: str = "", **more: Any) -> None:  # noqa: ANN401 - JSON
-    """Reopen visits, and whatever above them ended because of them."""
+def _front(out: Out, visit: Visit) -> list[Visit]:
+    """The visits that a visit came to its end with: of the newest step, and there of the sub-steps that matter."""
+    frame = out.machine.frames.get(visit.path)
+    if frame is not None:
+        return _front(out, out.machine.visit(frame.current)) if frame.current and not out.machine.pending else []
+    children = out.machine.within(visit)
+    if not children:
+        return [visit]
+    open_ = [child for child in children if child.state != State.SUCCESS or child.verdict is None]
+    return [leaf for child in open_ or children for leaf in _front(out, child)]
+
+
+def open_again(out: Out, visits: Iterable[Visit], *, anew: bool = False, **more: Any) -> None:  # noqa: ANN401 - JSON
+    """Reopen visits, and whatever above them ended because of them.
+
+    Args:
+        out: Gets the events.
+        visits: What to take up.
+        anew: Do them once more, rather than go on with what was stopped.
+        more: What is new about them.
+    """
     targets = {visit.path: visit for visit in visits}
     above: set[str] = set()
     for visit in targets.values():
@@ -63,7 +81,7 @@ def open_again(out: Out, visits: Iterable[Visit], *, redo: str = "", **more: Any
             above.add(path)
     for visit in out.machine.visits:
         if visit.path in targets and visit.path not in above:
-            again = redo or visit.redo
+            again = out.kind_of(visit) if anew else visit.redo
             data: dict[str, Any] = {"redo": again, "was": visit.redo, "pending": list(out.machine.pending), **more}
             out.event(EventType.REOPENED, visit.path, state=State.PENDING if again else State.SPLIT, **data)
         elif visit.path in above and visit.ended:

@@ -5,7 +5,7 @@ It adds what workflows need; journal, dispatcher, workers, limits and the loop a
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,13 @@ class Options:
 
 @dataclass(kw_only=True)
 class WorkflowSol(Sol):
-    """A Sol that runs machine workflows. All that `Sol` does, it does too."""
+    """A Sol that runs machine workflows. All that `Sol` does, it does too.
+
+    Attributes:
+        warned: Warnings about the workflow that was started last.
+    """
+
+    warned: tuple[str, ...] = field(default=(), init=False)
 
     def run_workflow(self, path: Path | str, task: str, options: Options | None = None) -> Run:
         """Run a workflow on a task and return its run when it has ended, waits for an answer, or cannot go on.
@@ -77,7 +83,7 @@ class WorkflowSol(Sol):
             raise TaskError("The task is empty. Say what is to be done.")
         program = load_program(Path(path), texts=options.texts)
         spec = self._workflow_worker()
-        warnings = ready(program, spec, judges=self._judges)
+        self.warned = tuple(str(one) for one in ready(program, spec, judges=self._judges))
         for used in {one.kind: one for one in _workers(program, spec)}.values():
             self._require_model(used)
         chain = enter(f"workflow {program.workflow.name}: {task}")
@@ -97,7 +103,7 @@ class WorkflowSol(Sol):
             "interactive": options.interactive,
             "report_dir": f"{REPORTS}/{run_id}",
             "definition": program.fingerprint(),
-            "warnings": [str(one) for one in warnings],
+            "warnings": list(self.warned),
             "worker": spec.model_dump(mode="json", exclude_defaults=True),
             "sol": "model" if self._judges else "rules",
             "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,

@@ -1,13 +1,14 @@
 """The commands `sol workflow check`, `graph` and `run`."""
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from sol.cli.workflow import app
+from sol.cli.app import main
 from tests.unit.workflow.walk import PARALLEL
 
 FUNCTION = "{kind: function, function: 'steps:work'}"
@@ -23,8 +24,12 @@ def work(inputs, assignment):
 
 
 def invoke(*arguments: Any) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
-    return result.exit_code, result.stdout, result.stderr
+    """The exit code, what was printed, and what was said on standard error."""
+    out, error = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(error), pytest.raises(SystemExit) as end:
+        main(["workflow", *map(str, arguments)])
+    assert isinstance(end.value.code, int)
+    return end.value.code, out.getvalue(), error.getvalue()
 
 
 def prepared(directory: Path, *, text: str = PARALLEL, which: int = 0) -> Path:
@@ -73,31 +78,32 @@ def run(directory: Path, *arguments: Any) -> tuple[int, str, str]:
 def test_run_ends_with_the_code_of_its_status(tmp_path: Path) -> None:
     prepared(tmp_path)
     code, out, error = run(tmp_path)
-    assert code == 0
-    assert 'reviews#1: success, all("approved")\n  reviews#1/a: success, approved\n' in out
-    assert ": success." in error
+    assert (code, out) == (0, "## a\nanswer [A:1]\n\n---\n\n## b\nanswer [B:1]\n")
+    assert "success" in error
     code, out, _ = run(tmp_path, "--json")
-    told = json.loads(out)
-    assert (code, told["status"], told["steps"][0]) == (
-        0,
-        "success",
-        {"step": "reviews#1", "state": "success", "verdict": 'all("approved")'},
-    )
-    assert run(tmp_path, "--max-steps", 0)[0] == 1
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (code, lines[-1]["status"], lines[0]["type"]) == (0, "success", "run_started")
     assert invoke("run", "nope", "--task", "x")[0] == 3
     assert run(tmp_path, "--worker", "{kind: nope}")[0] == 2
     assert run(tmp_path, "--worker", "{tools: 1}")[0] == 2
     assert run(tmp_path, "--worker", "nope")[0] == 2
 
 
-def test_run_that_asks_ends_waiting_and_says_how_to_answer(tmp_path: Path) -> None:
-    prepared(
-        tmp_path, text="name: a\nsteps:\n  - {name: s, instruction: ask me, rules: [{condition: a, next: COMPLETE}]}\n"
-    )
-    code, out, _ = run(tmp_path)
-    assert code == 5
-    assert "s#1 asks: Which one?" in out
-    assert "sol answer" in out
+def test_run_out_of_steps_goes_on_with_more(tmp_path: Path) -> None:
+    prepared(tmp_path, text=PARALLEL + "    allowed_tools: [Read]\n")
+    code, _, error = run(tmp_path, "--max-steps", 0)
+    assert (code, "allowed_tools of fix: a worker of kind 'function' cannot honour it" in error) == (1, True)
+    assert "The limit of 0 steps is reached" in error
+    code, _, _ = invoke("resume", "latest", "--workspace", tmp_path, "--max-steps", 1)
+    assert code == 0
+    assert invoke("resume", "latest", "--workspace", tmp_path)[0] == 4
+
+
+def test_run_that_asks_ends_waiting(tmp_path: Path) -> None:
+    step = "{name: s, instruction: ask me, rules: [{condition: a, next: COMPLETE}]}"
+    prepared(tmp_path, text=f"name: a\nsteps:\n  - {step}\n")
+    code, _, error = run(tmp_path)
+    assert (code, "Which one?" in error) == (5, True)
 
 
 def test_run_of_a_broken_workflow_is_a_usage_error(tmp_path: Path) -> None:
@@ -106,7 +112,7 @@ def test_run_of_a_broken_workflow_is_a_usage_error(tmp_path: Path) -> None:
     assert (code, "no step 'fax'" in error) == (2, True)
 
 
-@pytest.mark.parametrize("command", ["check", "graph", "run"])
+@pytest.mark.parametrize("command", ["check", "graph", "run", "resume"])
 def test_every_command_explains_itself(command: str) -> None:
     code, out, _ = invoke(command, "--help")
     assert (code, "Usage" in out) == (0, True)

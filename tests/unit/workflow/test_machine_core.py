@@ -386,9 +386,6 @@ def test_retry_runs_the_failed_step_again_with_what_is_new() -> None:
     done.take(Event(EventType.RETRY_REQUESTED, "plan#1", {"note": "look at the readme"})).run()
     assert (done.status, done.started) == ("success", ["plan#1", "plan#1"])
     assert done.machine.nodes["plan#1"].notes == ("look at the readme",)
-    before = list(done.events)
-    done.take(Event(EventType.RETRY_REQUESTED, "plan#1", {"note": "again"}))
-    assert [event.type for event in done.events[len(before) :]] == [EventType.RETRY_REQUESTED]
 
 
 @pytest.mark.case("RES-03")
@@ -431,3 +428,30 @@ steps:
 )
 def test_text_of_a_report(report: dict[str, Any], text: str) -> None:
     assert text_of(report) == text
+
+
+def test_retry_of_the_run_tries_again_what_it_ended_with(tmp_path: Any) -> None:
+    aborted = walk(PARALLEL, {"a": [1, 1], "b": [2, 1], "fix": [2]})
+    assert aborted.machine.root.kind == "aborted"
+    aborted.answer = by_step({"fix": [1], "a": [1], "b": [1]})
+    aborted.take(Event(EventType.RETRY_REQUESTED, "", {"note": "it can be fixed"})).run()
+    assert (aborted.status, aborted.started[2:4]) == ("success", ["fix#1", "fix#1"])
+
+    half = walk(PARALLEL, {"a": [1], "b": [failed()]})
+    half.answer = by_step({"b": [1]})
+    half.take(Event(EventType.RETRY_REQUESTED, "reviews#1", {"note": "n"})).run()
+    assert (half.status, half.started) == ("success", ["reviews#1/a", "reviews#1/b", "reviews#1/b"])
+
+    unmatched = walk(PARALLEL, {"a": [1], "b": [success("?")]})
+    unmatched.answer = by_step({"b": [1]})
+    unmatched.take(Event(EventType.RETRY_REQUESTED, "", {"note": "n"})).run()
+    assert (unmatched.status, unmatched.started.count("reviews#1/a")) == ("success", 1)
+
+    inner = calling(tmp_path, {"check": [failed()]})
+    inner.answer = by_step({"check": [1]})
+    inner.take(Event(EventType.RETRY_REQUESTED, "gate#1", {"note": "n"})).run()
+    assert (inner.status, inner.started) == ("success", ["gate#1/check#1", "gate#1/check#1"])
+
+    limited = walk(LOOP, {"review": [2], "fix": [1]}, max_steps=1)
+    limited.take(Event(EventType.RETRY_REQUESTED, "", {"note": "n"})).run()
+    assert (limited.status, limited.started) == ("exhausted", ["review#1"])
