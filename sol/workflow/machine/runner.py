@@ -182,6 +182,7 @@ class WorkflowSol(Sol):
             raise DefinitionChangedError(info.id, differing)
         strategy = Strategy.model_validate(config["strategy"]).with_limits(max_depth=self.max_depth, budget=self.budget)
         update: dict[str, Any] = {"definition": found, "program": program.root}
+        update["strategy"] = strategy.model_dump(mode="json")
         if options.max_steps is not None:
             update["max_steps"] = options.max_steps
         resumed = Event(EventType.RESUMED, "", {"config": update, "replay": bool(differing), "changes": differing})

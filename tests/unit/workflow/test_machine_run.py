@@ -449,3 +449,75 @@ async def test_trees_are_loaded_resumed_and_asked_as_ever(tmp_path: Path) -> Non
         await sol.aresume(run.id)
     with pytest.raises(ConflictError):
         await sol.request(run.id, "cancel", {}, by="me")
+
+
+@pytest.mark.req("R25")
+async def test_judge_of_a_cycle_is_told_of_it_and_a_missing_tag_is_asked_for(tmp_path: Path) -> None:
+    text = """
+name: loop
+steps:
+  - {name: a, instruction: do a, rules: [{condition: ok, next: b}]}
+  - {name: b, instruction: do b, rules: [{condition: again, next: a}, {condition: end, next: COMPLETE}]}
+loop_monitors:
+  - cycle: [a, b]
+    threshold: 1
+    judge: {instruction: "worth it after {cycle_count} rounds?", rules: [{condition: no, next: COMPLETE}]}
+"""
+    told: list[Assignment] = []
+
+    def script(assignment: Assignment) -> Success:
+        told.append(assignment)
+        if assignment.goal == "do a" and len(told) == 1:
+            return Success(summary="", result="it is done, I think")
+        return agreeing(assignment)
+
+    run = await sol_of(tmp_path, ScriptedWorker(script)).arun_workflow(file(tmp_path, text), "x")
+    assert run.status == "success"
+    assert [one.goal for one in told] == ["do a", "do a", "do b", "worth it after 1 rounds?"]
+    assert "no status tag that chooses a rule" in told[1].context
+    assert told[1].context.endswith("It was:\nit is done, I think")
+    assert told[3].context.startswith("Workflow 'loop' goes round in a cycle: a > b.")
+    assert "[JUDGE:1] if: no" in told[3].expected_output.description
+    assert run.state.visit("a#1").counts["attempt"] == 2
+
+
+async def test_called_workflow_gets_the_texts_that_its_caller_gives(tmp_path: Path) -> None:
+    file(tmp_path, "name: top\nsteps:\n  - name: s\n    call: mid\n    args: {what: from the top}\n"
+         "    rules: [{condition: COMPLETE, next: COMPLETE}]\n")  # fmt: skip
+    file(
+        tmp_path,
+        """
+name: mid
+subworkflow:
+  params:
+    what: {type: facet_ref, facet_kind: knowledge}
+    style: {type: facet_ref, facet_kind: policy, default: be very brief}
+steps:
+  - name: t
+    instruction: look at it
+    knowledge: {$param: what}
+    policy: {$param: style}
+    quality_gates: ["it is {task}"]
+    rules: [{condition: ok, next: COMPLETE}]
+""",
+        "mid.yaml",
+    )
+    worker = ScriptedWorker(agreeing)
+    sol = sol_of(tmp_path, worker)
+    run = await sol.arun_workflow(tmp_path / "w.yaml", "x")
+    assert (run.status, list(run.state.nodes)) == ("success", ["", "s#1", "s#1/t#1"])
+    given = worker.deliveries[0][0]
+    assert "from the top" in given.context
+    assert given.constraints == ("Keep to this policy:\nbe very brief", "it is {task}")
+
+
+@pytest.mark.req("S13")
+async def test_budget_ends_the_run_and_a_wider_one_lets_it_go_on(tmp_path: Path) -> None:
+    worker = ScriptedWorker(agreeing)
+    sol = sol_of(tmp_path, worker, budget=Budget(calls=1))
+    run = await sol.arun_workflow(file(tmp_path, ABC.replace(", knowledge: facts", "")), "x")
+    assert (run.status, worker.calls.total(), run.resumable) == ("exhausted", 1, True)
+    assert "budget of 1 calls" in run.reason
+    sol.budget = Budget(calls=9)
+    again = await sol.aresume(run.id)
+    assert (again.status, dict(worker.calls)) == ("success", {"do a": 1, "do b": 1, "do c": 1})
