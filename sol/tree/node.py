@@ -126,6 +126,10 @@ class Node:
     since: float = 0.0
     spent: Spending = field(default_factory=Spending)
 
+    def __repr__(self) -> str:
+        goal = str(self.assignment.get("goal", ""))
+        return f"<Node {self.path[-60:] or 'root'}: {self.state}, {(goal if len(goal) <= 60 else goal[:59] + '…')!r}>"
+
     @property
     def depth(self) -> int:
         """Root is 0. Source: S11."""
@@ -172,6 +176,9 @@ class Tree:
     config: dict[str, Any] = field(default_factory=dict)
     status: str = ""
     over: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Tree: {self.status or 'pending'}, {len(self.nodes):,} nodes>"
 
     @property
     def root(self) -> Node:

@@ -1,25 +1,54 @@
-"""Look at a task tree: nodes by path, as a graph, as lines of text. Reads only."""
+"""Look at a task tree: nodes by path, as a graph, a table, a diagram, a figure, node by node. Reads only."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sol.tree.diff import TreeDiff, compare
+from sol.tree.events import Event
 from sol.tree.node import Node, State, Tree
+from sol.tree.story import Story, story_of
+from sol.tree.timeline import Span, timeline
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+LARGEST_DIAGRAM = 200
+"""Most nodes of a diagram or figure, unless more are asked for; it says how many more there are."""
+
+
+def presenter(name: str) -> Any:  # noqa: ANN401 - a module
+    """A module of `sol.inspect`, by name: it stands above this one and is loaded only when somebody looks."""
+    return import_module(f"sol.inspect.{name}")
 
 
 class TreeView:
     """A task tree for people and programs that look into it.
 
     Iterates over nodes, parents before their children.
+
+    Args:
+        tree: The tree.
+        history: Reads the run's events, oldest first; None: only the tree is known.
+        name: What it is called, such as the run's id.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, history: Callable[[], Sequence[Event]] | None = None, *, name: str = "") -> None:
         self._tree = tree
+        self._history = history
+        self._name = name
 
     def __iter__(self) -> Iterator[Node]:
-        return iter(self._tree.subtree("")) if self._tree.nodes else iter(())
+        nodes = self._tree.nodes
+        todo, seen = [""], set[str]()
+        while todo:
+            path = todo.pop()
+            if path in nodes and path not in seen:  # what a damaged journal holds need not be a tree
+                seen.add(path)
+                yield nodes[path]
+                todo.extend(reversed(nodes[path].children))
 
     def __len__(self) -> int:
         return len(self._tree.nodes)
@@ -29,6 +58,14 @@ class TreeView:
 
     def __contains__(self, path: object) -> bool:
         return path in self._tree.nodes
+
+    def __repr__(self) -> str:
+        name = f"{self._name}: " if self._name else ""
+        states = ", ".join(f"{count:,} {state}" for state, count in self.counts().items())
+        return f"<TreeView {name}{len(self):,} nodes{f', {states}' if states else ''}>"
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").run_html(self._tree, self._name))
 
     @property
     def root(self) -> Node:
@@ -50,6 +87,25 @@ class TreeView:
         """Nodes that the strategy set aside because they can neither be done nor split."""
         return [node for node in self if node.state == State.SKIPPED and not node.generation]
 
+    def node(self, path: str) -> Story:
+        """The whole story of one node, from its assignment to what became of it; `print` it, or look at its parts.
+
+        Args:
+            path: Path of the node; "" or "." is the root.
+
+        Raises:
+            NotFoundError: If there is no such node.
+        """
+        return story_of(self._tree, path, self._events())
+
+    def timeline(self) -> list[Span]:
+        """Who was at work when, in the order of starting, with the critical path; empty where no events are known."""
+        return timeline(self._events())
+
+    def diff(self, other: "TreeView") -> TreeDiff:
+        """How another run of the same or a similar task differs from this one; `print` it, or look at its parts."""
+        return compare(self._tree, other._tree)  # noqa: SLF001 - of its own class
+
     def to_networkx(self) -> "nx.DiGraph[str]":
         """The tree as a directed graph, parent to child; nodes carry goal, state, kind, reason and spending."""
         import networkx as nx  # noqa: PLC0415 - takes long to import
@@ -60,6 +116,35 @@ class TreeView:
             if node.path:
                 graph.add_edge(node.parent, node.path)
         return graph
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row a node, indexed by path: state, worker, split, attempts, spending, checks. Needs pandas.
+
+        Raises:
+            MissingPackageError: If pandas is not installed; names the extra that brings it.
+        """
+        frame: pd.DataFrame = presenter("table").to_dataframe(self)
+        return frame
+
+    def to_mermaid(self, *, nodes: int = LARGEST_DIAGRAM) -> str:
+        """The tree as a Mermaid flow chart of at most so many nodes; what was left out is counted in it."""
+        return str(presenter("diagrams").mermaid(self._tree, room=nodes))
+
+    def to_dot(self, *, nodes: int = LARGEST_DIAGRAM) -> str:
+        """The tree in Graphviz' language, of at most so many nodes; what was left out is counted in it."""
+        return str(presenter("diagrams").dot(self._tree, room=nodes))
+
+    def plot(self, *, nodes: int = LARGEST_DIAGRAM) -> "Figure":
+        """A figure of the tree and its time line, of at most so many nodes. Needs matplotlib.
+
+        Raises:
+            MissingPackageError: If matplotlib is not installed; names the extra that brings it.
+        """
+        figure: Figure = presenter("figure").plot(self._tree, self.timeline(), room=nodes, title=self._name)
+        return figure
+
+    def _events(self) -> Sequence[Event]:
+        return self._history() if self._history is not None else ()
 
     @staticmethod
     def _attributes(node: Node) -> dict[str, Any]:
