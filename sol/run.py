@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from sol.blocking import run_blocking
 from sol.journal import Journal
 from sol.session import Session, shielded
 from sol.tree.events import Event, EventType
 from sol.tree.node import Spending, State, Tree
-from sol.tree.view import TreeView
+from sol.tree.view import TreeView, presenter
 
 PAGE = 1000
 SOLVED = "success"
@@ -35,6 +36,13 @@ class Run:
     session: Session | None = None
     task: asyncio.Task[None] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _past: list[Event] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.status or 'pending'}, {len(self.state.nodes):,} nodes>"
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").run_html(self.state, self.id, result=self.result))
 
     @property
     def status(self) -> str:
@@ -64,7 +72,7 @@ class Run:
     @property
     def tree(self) -> TreeView:
         """The task tree."""
-        return TreeView(self.state)
+        return TreeView(self.state, self.history, name=self.id)
 
     @property
     def spent(self) -> Spending:
@@ -76,17 +84,25 @@ class Run:
         """Questions that wait for a human, by node path."""
         return {node.path: node.question for node in self.state.nodes.values() if node.state == State.WAITING}
 
-    async def wait(self) -> "Run":
-        """Wait until nothing is left to do. If the waiting task is cancelled, the run is interrupted in good order."""
+    async def wait(self, *, progress: bool = False) -> "Run":
+        """Wait until nothing is left to do. If the waiting task is cancelled, the run is interrupted in good order.
+
+        Args:
+            progress: Show the tree meanwhile: in the notebook's cell, or in the terminal on standard error.
+        """
         if self.task is not None:
-            try:
-                await asyncio.shield(self.task)
-            except asyncio.CancelledError:
-                if not self.task.done():
-                    self.interrupt("The caller was cancelled.")
-                    await shielded(lambda: self.task or asyncio.sleep(0))
-                raise
+            async with presenter("progress").shown(self.session, self.id) if progress else nullcontext():
+                await self._done(self.task)
         return self
+
+    async def _done(self, task: asyncio.Task[None]) -> None:
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                self.interrupt("The caller was cancelled.")
+                await shielded(lambda: task)
+            raise
 
     def interrupt(self, reason: str = "Interrupted.") -> None:
         """Stop all workers and end this process's work on the run, so that it can be resumed."""
@@ -108,3 +124,15 @@ class Run:
                     return
                 if not records:
                     await self.changed.wait()
+
+    def history(self) -> list[Event]:
+        """All events committed so far. Reads the journal and blocks, also where an event loop is running."""
+        run_blocking(self._catch_up)
+        return list(self._past)
+
+    async def _catch_up(self) -> None:
+        async with self.reader() as journal:
+            while records := await journal.read(self.id, after=len(self._past), limit=PAGE):
+                for one in records:
+                    if one.seq == len(self._past) + 1:  # another thread may be at it too
+                        self._past.append(Event(EventType(one.type), one.node, one.data, one.t))

@@ -64,6 +64,7 @@ class Sol:
         budget: Narrows the strategy's budget.
         concurrency: Most effects at the same time over all runs of this object; None: only the strategies' limits.
         planner: Replaces Sol's own. With an attribute `judges` that is False it is never asked to judge words.
+        progress: Show the tree while solving: in the notebook's cell, or in the terminal on standard error.
     """
 
     strategy: str | Path | Strategy | None = None
@@ -78,6 +79,7 @@ class Sol:
     budget: Budget | Mapping[str, Any] | None = None
     concurrency: int | None = None
     planner: Planner | None = None
+    progress: bool = False
     clock: Clock = field(default_factory=SystemClock)
     rng: random.Random = field(default_factory=random.SystemRandom)
     last: Run | None = field(default=None, init=False)
@@ -107,7 +109,7 @@ class Sol:
 
     async def asolve(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
         """Like `solve`, for coroutines. Cancelling it interrupts the run in good order."""
-        return await (await self.start(task)).wait()
+        return await (await self.start(task)).wait(progress=self.progress)
 
     async def start(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
         """Start to solve a task and return its run at once: follow `events()`, then `wait()`."""
@@ -192,7 +194,8 @@ class Sol:
 
     async def aresume(self, run_id: str, *, accept_changes: bool = False) -> Run:
         """Like `resume`, for coroutines."""
-        return await (await self.start_again(run_id, accept_changes=accept_changes)).wait()
+        run = await self.start_again(run_id, accept_changes=accept_changes)
+        return await run.wait(progress=self.progress)
 
     async def start_again(
         self, run_id: str, *, accept_changes: bool = False, ask: Mapping[str, Any] | None = None
