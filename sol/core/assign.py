@@ -92,8 +92,16 @@ def part_of(tree: Tree, path: str) -> Part:
     """A child as the planner sees it."""
     node = tree.nodes[path]
     summary = (node.integration or node.report or {}).get("summary", "")
-    inputs = node.assignment["inputs"]
-    return Part(path, node.assignment["goal"], str(node.state), node.result, summary, node.reason, inputs)
+    return Part(
+        path,
+        node.assignment["goal"],
+        str(node.state),
+        node.result,
+        summary,
+        node.reason,
+        inputs=node.assignment["inputs"],
+        halved=node.how == How.INPUTS,
+    )
 
 
 def compose(tree: Tree, node: Node, strategy: Strategy) -> dict[str, Any]:

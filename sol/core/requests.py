@@ -66,7 +66,9 @@ class Claim(StrEnum):
 class Part:
     """A child as the planner sees it: what it was, how it ended, what came out.
 
-    `inputs`: its own, which tell where it stands in the whole when inputs were halved; None: not known.
+    Attributes:
+        inputs: Its own, which tell where it stands in the whole when inputs were halved; None: not known.
+        halved: Its own inputs were halved, so halving them once more would only repeat what did not work out.
     """
 
     path: str
@@ -76,6 +78,7 @@ class Part:
     summary: str = ""
     reason: str = ""
     inputs: Json | None = None
+    halved: bool = False
 
 
 # --- requests --------------------------------------------------------------------------------------------------------

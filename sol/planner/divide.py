@@ -123,7 +123,9 @@ def _remaining(request: SplitRequest, workspace: Path) -> Json | str:
         return "parts of another kind of split are done, and halving the inputs would do them again"
     if found is None:
         return whole
-    open_ = [part.inputs for part in found if part.state != State.SUCCESS and part.inputs is not None]
-    if len(open_) != 1:
+    open_ = [part for part in found if part.state != State.SUCCESS]
+    if len(open_) != 1 or open_[0].inputs is None:
         return f"the inputs were halved already; just one open part can be halved again, and there are {len(open_)}"
-    return open_[0]
+    if open_[0].halved:
+        return f"the inputs were halved already, and so was part {open_[0].path}, which did not work out"
+    return open_[0].inputs

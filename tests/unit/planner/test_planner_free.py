@@ -1,5 +1,6 @@
 """The planner without a model: splits, reassessments, and what it leaves to others."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,7 @@ async def test_inputs_are_halved_after_failed_parts_of_another_kind(tmp_path: Pa
         ([1, 2, 3, 4], [half("0", [1, 2], "failed"), half("1", [3, 4], "failed")], "there are 2"),
         ([1, 2, 3, 4], [half("0", [1, 2], "skipped"), half("1", [3, 4], "failed")], "there are 2"),
         ([1, 2], [half("0", [1]), half("1", [2])], "there are 0"),
+        ([1, 2, 3], [replace(half("0", [1, 2], "failed"), halved=True), half("1", [3])], "so was part 0"),
         ([1, 2, 3, 4], [half("0", [1, 2, 3, 4]), half("1", [1, 2, 3, 4], "failed")], "another kind"),
         ([1, 2, 3, 4], [half("0", [1]), half("1", [2, 3, 4], "failed")], "another kind"),
         ([1, 2, 3, 4], [Part("0", "g", "success"), Part("1", "g", "failed")], "another kind"),
