@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from pydantic import Field, JsonValue
 
 from luna.clock import Clock
-from luna.errors import Interruption
+from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.fit import fit_event, fit_report
 from luna.gate import Gates
 from luna.monitor import Alarm, Monitors
@@ -93,7 +93,7 @@ class Surroundings:
 
 
 class Try:
-    """One delivery. After `run`, `report()` is the report, unless `broken` or `interrupted` is set.
+    """One delivery. After `run`, `report()` is the report, unless `broken`, `interrupted` or `unusable` is set.
 
     Attributes:
         usage: Sum of what was reported as spent; None when nothing was.
@@ -101,6 +101,7 @@ class Try:
         parts: Parts stored on the way.
         stopped: Whether it was stopped before it reported.
         interrupted: The worker was interrupted and may be tried again.
+        unusable: The worker or its model cannot be used as they are set up, whatever the task is.
         broken: What the caller's `on_event` raised.
     """
 
@@ -133,6 +134,7 @@ class Try:
         self.parts: dict[str, JsonValue] = {}
         self.stopped = False
         self.interrupted: Interruption | None = None
+        self.unusable: ModelError | WorkerConfigError | None = None
         self.broken: Exception | None = None
 
     def report(self) -> Report:
@@ -177,6 +179,11 @@ class Try:
         except Interruption as error:
             if self._ending is None:
                 self.interrupted = error
+        except (ModelError, WorkerConfigError) as error:
+            if self._ending is None:
+                self.unusable = error
+            else:
+                self._broke(error)
         except asyncio.CancelledError as error:
             if not self._is_cancelled:  # nobody cancelled it: something inside did, and it let that pass
                 self._broke(error)

@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from luna.attempt import AttemptLimits, Surroundings, Try
 from luna.clock import Clock
-from luna.errors import Interruption
+from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.monitor import Monitors
 from luna.protocol import Assignment, Delivery, Report, Usage, Worker
 from luna.redact import redact
 
-__all__ = ["AttemptLimits", "Finished", "Lost", "Outcome", "Surroundings", "supervise"]
+__all__ = ["AttemptLimits", "Finished", "Lost", "Outcome", "Surroundings", "lost_kind", "supervise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,11 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """An attempt that was interrupted too often: rate limit, outage, transport. Neither stuck nor failed. Source: S51.
+    """An attempt that says nothing about its task: interrupted too often, or made with what cannot work. Source: S51.
 
     Attributes:
-        kind: `rate_limit`, `outage` or `transport`.
+        kind: `rate_limit`, `outage` or `transport`; `model` or `worker` when the model (none set, weights missing, key
+            refused) or the worker's settings cannot be used.
         reason: What was said last, without secrets.
         usage: As of `Finished`.
         seconds: From start to end, waiting included.
@@ -77,6 +78,9 @@ async def supervise(
     time a STUCK of ours is returned the worker has been stopped, or is named `still running` in the evidence because it
     heeded neither its closing nor a cancellation.
 
+    A `ModelError` or a `WorkerConfigError` is about what the worker was given to work with, not about the task, so the
+    attempt is lost; it can be made again when that is put right.
+
     After an `Interruption` the same delivery is made again when the gate opens, with the parts stored so far handed
     back and monitors that start anew.
 
@@ -103,7 +107,15 @@ async def supervise(
             last = await around.gates.run(around.provider, attempt.deliver)
     except Interruption as lost:
         return Lost(lost.kind, redact(str(lost)), attempt.usage, clock.monotonic() - started)
+    if last.unusable is not None:
+        reason = redact(str(last.unusable))
+        return Lost(lost_kind(last.unusable), reason, attempt.usage, clock.monotonic() - started)
     return Finished(last.report(), attempt.usage, clock.monotonic() - started, last.stopped, attempt.events)
+
+
+def lost_kind(error: ModelError | WorkerConfigError) -> str:
+    """What an attempt is lost by, in one word: `model` or `worker`."""
+    return "worker" if isinstance(error, WorkerConfigError) else "model"
 
 
 @dataclass(slots=True)
@@ -140,7 +152,8 @@ class _Attempt:
         try:
             await one.run()
         finally:
-            self.usage = self.usage.plus(one.usage or Usage(calls=1, reported=False))
+            unknown = Usage() if one.unusable is not None else Usage(calls=1, reported=False)
+            self.usage = self.usage.plus(one.usage or unknown)
             self.events += one.events
         if one.broken is not None:
             raise one.broken

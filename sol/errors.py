@@ -14,7 +14,10 @@ SolError
 Expected outcomes of a task are values, never exceptions.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # pydantic is slow to import, and every start of the command line comes by here
+    from luna.protocol import Usage
 
 
 class SolError(Exception):
@@ -58,4 +61,19 @@ class StoreError(SolError):
 
 
 class PlannerError(SolError):
-    """A call of Sol's own model ended without a usable answer, after the retries its settings allow."""
+    """A call of Sol's own model ended without a usable answer, after the retries its settings allow.
+
+    Attributes:
+        usage: What the calls cost that gave none; None: no call was made.
+    """
+
+    def __init__(self, message: str, *, usage: "Usage | None" = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_planner_error, (str(self), self.usage))
+
+
+def _planner_error(message: str, usage: "Usage | None") -> PlannerError:
+    return PlannerError(message, usage=usage)

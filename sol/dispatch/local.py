@@ -5,8 +5,8 @@ What goes wrong inside a worker is an outcome; only what breaks the dispatcher i
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ from luna.protocol import (
     Worker,
     WorkerSpec,
 )
-from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, supervise
+from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, lost_kind, supervise
 from luna.text import clip
 from luna.verify import verify
 from sol.core.requests import Answered, AttemptRequest, CheckRequest, IntegrateRequest, Json, as_data
@@ -47,6 +47,7 @@ TEXT_BYTES = 2_000
 """Most bytes of an observation or a said text that the journal keeps."""
 
 Key = tuple[str, str, int]
+_STOPPED = {"lost": "cancelled", "reason": "Stopped by Sol."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,17 @@ class Resources:
 
 @dataclass(slots=True)
 class _Running:
-    """An effect in flight. `booked`: usage that its progress events have already told."""
+    """An effect in flight.
+
+    Attributes:
+        booked: Usage that its progress events have already told.
+        begun: It has got beyond waiting for its turn, so that it costs something even if it is stopped.
+    """
 
     command: Command
     task: asyncio.Task[None] | None = None
     booked: Usage = field(default_factory=Usage)
+    begun: bool = False
 
 
 class LocalDispatcher:
@@ -112,6 +119,7 @@ class LocalDispatcher:
         running = _Running(effect.command)
         self._running[effect.command.key] = running
         running.task = asyncio.create_task(self._run(effect, running), context=self._context.copy())
+        running.task.add_done_callback(lambda task: self._never_ran(effect.command) if task.cancelled() else None)
 
     def cancel(self, key: Key) -> None:
         """Stop an effect; its outcome still comes."""
@@ -154,17 +162,30 @@ class LocalDispatcher:
         self._arrived.append(event)
         self._woken.set()
 
+    def _never_ran(self, command: Command) -> None:
+        """A task that is cancelled before its first step runs none of its code; its outcome comes from here."""
+        self._running.pop(command.key, None)
+        data = {"kind": command.kind, "n": command.n, **_STOPPED, "seconds": 0.0}
+        self._arrive(Event(EventType.LOST, command.node, data))
+
     async def _run(self, effect: Effect, running: _Running) -> None:
         command = effect.command
         started = self._use.clock.monotonic()
         try:
             type_, data = await self._outcome(effect, running)
         except asyncio.CancelledError:
-            type_, data = EventType.LOST, {"lost": "cancelled", "reason": "Stopped by Sol."}
+            type_, data = EventType.LOST, dict(_STOPPED)
+            if running.begun and command.reserve:
+                told = bool(running.booked.tokens or running.booked.cost)
+                data["usage"] = self._rest(Usage(calls=1, reported=told), running)
         except Interruption as error:
             type_, data = EventType.LOST, {"lost": error.kind, "reason": str(error)}
-        except (PlannerError, ModelError, WorkerConfigError) as error:
-            type_, data = EventType.LOST, {"lost": _word(error), "reason": str(error)}
+        except PlannerError as error:
+            type_, data = EventType.LOST, {"lost": "planner", "reason": str(error)}
+            if error.usage is not None:
+                data["usage"] = _usage(error.usage)
+        except (ModelError, WorkerConfigError) as error:
+            type_, data = EventType.LOST, {"lost": lost_kind(error), "reason": str(error)}
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for outcomes
             self._broken = error
             type_, data = EventType.LOST, {"lost": "internal", "reason": f"{type(error).__name__} inside Sol"}
@@ -184,19 +205,22 @@ class LocalDispatcher:
             case IntegrateRequest(worker=worker) if worker is not None:
                 return await self._integrate(effect.command, request, running)
             case _:
-                answered = await self._plan(request)
+                answered = await self._plan(request, running)
                 return EventType.ANSWER, {"answer": as_data(answered.answer), "usage": _usage(answered.usage)}
 
-    async def _plan(self, request: PlannerRequest) -> Answered:
+    async def _plan(self, request: PlannerRequest, running: _Running) -> Answered:
         async def call() -> Answered:
-            async with self._slot():
+            async with self._slot(running):
                 return await self._use.planner.answer(request)
 
         provider = self._use.sol_provider
         return await self._use.gates.run(provider, call) if provider else await call()
 
-    def _slot(self) -> AbstractAsyncContextManager[Any]:
-        return self._use.limiter or nullcontext()
+    @asynccontextmanager
+    async def _slot(self, running: _Running) -> AsyncIterator[None]:
+        async with self._use.limiter or nullcontext():
+            running.begun = True
+            yield
 
     async def _attempt(
         self, command: Command, request: AttemptRequest, running: _Running
@@ -224,7 +248,7 @@ class LocalDispatcher:
             around=Surroundings(
                 gates=use.gates,
                 provider=_provider(spec, use.luna_model),
-                slot=self._slot,
+                slot=lambda: self._slot(running),
                 on_event=lambda event: self._progress(command, running, event),
                 on_error=spec.on_error,
             ),
@@ -303,7 +327,7 @@ class LocalDispatcher:
 def _interrupted(event: Event, cause: str, reason: str) -> Event:
     if event.type != EventType.LOST or event.data["lost"] != "cancelled":
         return event
-    data = {name: event.data[name] for name in ("kind", "n", "seconds")}
+    data: dict[str, Any] = {name: event.data[name] for name in ("kind", "n", "seconds", "usage") if name in event.data}
     return Event(EventType.INTERRUPTED, event.node, {**data, "cause": cause, "reason": reason})
 
 
@@ -320,7 +344,3 @@ def _usage(usage: Usage) -> dict[str, Any]:
 def _provider(spec: WorkerSpec, luna_model: str | None) -> str:
     name = spec.options.get("model") or (luna_model if spec.kind in {"model", "agent"} else None)
     return str(name).partition(":")[0] if name else ""
-
-
-def _word(error: Exception) -> str:
-    return {PlannerError: "planner", ModelError: "model", WorkerConfigError: "worker"}.get(type(error), "model")

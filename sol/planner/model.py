@@ -110,7 +110,8 @@ class ModelPlanner:
         if isinstance(made, NotMade):
             raise PlannerError(
                 f"Sol's model gave no usable answer when asked to {prompt.name} ({made.kind}): {made.reason} "
-                "Use a stronger Sol model, or none."
+                "Use a stronger Sol model, or none.",
+                usage=made.usage,
             )
         return cast("dict[str, Any]", made.value), made.usage  # the schema's root is an object
 

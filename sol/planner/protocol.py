@@ -32,7 +32,7 @@ class Planner(Protocol):
         request gives the answer of its own name.
 
         Raises:
-            PlannerError: If there is no usable answer. The message says what to change.
+            PlannerError: If there is no usable answer. The message says what to change; `usage` what it cost.
             luna.errors.Interruption: If the same request may simply be made again later (S51).
         """
         ...

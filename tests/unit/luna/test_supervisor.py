@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from luna.errors import Interruption
+from luna.errors import Interruption, ModelNotFoundError, WorkerConfigError
 from luna.protocol import (
     Action,
     Assignment,
@@ -25,7 +25,8 @@ from luna.protocol import (
     Usage,
     Waiting,
 )
-from luna.supervisor import AttemptLimits, Finished, Surroundings
+from luna.schemas import SchemaUnusableError
+from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings
 from tests.support.supervised import DONE, Awkward, finished, in_evidence, monitors, outcome_of, scripted
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -146,6 +147,28 @@ async def test_exception_is_failed_exception_and_says_where(error: BaseException
     assert report.kind is FailedKind.EXCEPTION
     assert report.reason == f"{type(error).__name__}: {error}".removesuffix(": ")
     assert in_evidence(report, "raised in run (worker.py:")
+
+
+@pytest.mark.req("S51")
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ModelNotFoundError("no weights; key sk-abcdefghijklmnopqrst"), "model"),
+        (WorkerConfigError("no Luna model is set"), "worker"),
+        (SchemaUnusableError("the schema is wrong at $"), "worker"),
+    ],
+)
+async def test_worker_that_cannot_be_used_is_lost_whatever_its_fallback_and_costs_what_it_told(
+    error: Exception, kind: str
+) -> None:
+    outcome = await outcome_of(scripted(error), around=Surroundings(on_error=1))
+    assert isinstance(outcome, Lost)
+    assert (outcome.kind, outcome.resumable, outcome.usage) == (kind, True, Usage())
+    assert "abcdefghijkl" not in outcome.reason
+    told = await outcome_of(scripted(Spent(usage=Usage(calls=1, tokens=5)), error))
+    assert told.usage == Usage(calls=1, tokens=5)
+    report = (await finished(scripted(DONE, error))).report
+    assert in_evidence(report, f"after its end the worker raised {type(error).__name__}")
 
 
 async def test_exception_message_is_kept_without_secrets_and_short() -> None:

@@ -1,6 +1,7 @@
 """The planner with a chat model: what it is asked, and what is made of its answers."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -325,15 +326,20 @@ async def test_reassessment_without_what_its_remedy_needs_gives_up(said: Any, ex
 
 async def test_no_usable_answer_is_a_planner_error_after_the_retries() -> None:
     model = ScriptedChatModel(["hm"] * 3)
-    with pytest.raises(PlannerError, match="atomic"):
+    with pytest.raises(PlannerError, match="atomic") as caught:
         await ask(model, AtomicRequest(TASK))
     assert model.count == 3
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.usage, str(copy)) == (caught.value.usage, str(caught.value))
+    assert copy.usage is not None
+    assert copy.usage.calls == 3
 
 
 async def test_schema_of_the_task_that_cannot_be_used_is_a_planner_error() -> None:
     task = TASK | {"expected_output": {"description": "x", "json_schema": {"type": "nonsense"}, "files": []}}
-    with pytest.raises(PlannerError, match="integrate"):
+    with pytest.raises(PlannerError, match="integrate") as caught:
         await ask(ScriptedChatModel([]), IntegrateRequest(task, (), False, "model"))
+    assert caught.value.usage is None
 
 
 @pytest.mark.parametrize("error", [Interruption("outage", "down"), ModelError("no key")])
