@@ -7,11 +7,11 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.exceptions import OutputParserException
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
@@ -19,7 +19,7 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import BaseTool
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 from typing_extensions import override
 
 from luna.errors import ModelError
@@ -55,6 +55,13 @@ class LocalChatModel(BaseChatModel):
     max_tokens: int = Field(default=1024, ge=1)
     temperature: float = Field(default=0.0, ge=0)
     seed: int = 0
+
+    @model_validator(mode="after")
+    def _know_oneself(self) -> Self:
+        """Say what the model can do, so that what it cannot is not tried: tools, and prompts beyond its context."""
+        if self.profile is None:
+            self.profile = ModelProfile(structured_output=True, tool_calling=False, max_input_tokens=self.n_ctx)
+        return self
 
     @property
     def _llm_type(self) -> str:

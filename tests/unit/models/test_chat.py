@@ -9,8 +9,11 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
+from luna.answers import Message
 from luna.errors import ModelError
+from luna.models.calls import CallSettings, Made, NotMade, call_structured, call_text
 from luna.models.chat import LocalChatModel
+from luna.protocol import FailedKind
 from tests.unit.models.conftest import FakeEngine, spoken
 
 
@@ -128,6 +131,25 @@ def test_threads_come_from_the_setting(
     monkeypatch.setenv("SOL_LOCAL_THREADS", "3")
     LocalChatModel(path=tmp_path / "tiny.gguf").invoke("q")
     assert fake_engine.loads[0].cpuparams.n_threads == 3
+
+
+async def test_prompt_beyond_the_context_is_refused_before_any_call(
+    model: LocalChatModel, fake_engine: FakeEngine
+) -> None:
+    assert model.profile == {"structured_output": True, "tool_calling": False, "max_input_tokens": 4096}
+    made = await call_text(model, [Message("user", "word " * 8_000)], settings=CallSettings())
+    assert isinstance(made, NotMade)
+    assert (made.kind, fake_engine.bodies) == (FailedKind.CONTEXT_TOO_LARGE, [])
+    own = LocalChatModel(path=model.path, profile={"max_input_tokens": 9})
+    assert own.profile == {"max_input_tokens": 9}
+
+
+async def test_schema_is_bound_by_what_the_model_says_of_itself(model: LocalChatModel, fake_engine: FakeEngine) -> None:
+    fake_engine.script = lambda _: spoken('{"x": 1, "y": 2}')
+    made = await call_structured(model, [Message("user", "q")], schema=Point.model_json_schema(), name="point")
+    assert isinstance(made, Made)
+    assert made.value == {"x": 1, "y": 2}
+    assert fake_engine.bodies[0]["response_format"]["json_schema"]["name"] == "point"
 
 
 def test_model_says_what_it_is(model: LocalChatModel) -> None:
