@@ -22,6 +22,7 @@ from luna.protocol import (
     Assignment,
     Delivery,
     Failed,
+    Gated,
     Note,
     ProgressEvent,
     Said,
@@ -69,6 +70,7 @@ class Resources:
         fence: Random token of the run.
         around: Called inside each attempt's task with the node's depth and a way to book usage on the attempt, so that
             runs which the worker starts inherit limits; None: they do not.
+        enter: Called inside each effect's task before anything else, to set context variables; None: nothing is.
     """
 
     run: str
@@ -84,6 +86,7 @@ class Resources:
     sol_provider: str = ""
     fence: str = ""
     around: Callable[[int, Callable[[Usage], None]], None] | None = None
+    enter: Callable[[Command], None] | None = None
 
 
 @dataclass(slots=True)
@@ -172,6 +175,8 @@ class LocalDispatcher:
         command = effect.command
         started = self._use.clock.monotonic()
         try:
+            if self._use.enter is not None:
+                self._use.enter(command)
             type_, data = await self._outcome(effect, running)
         except asyncio.CancelledError:
             type_, data = EventType.LOST, dict(_STOPPED)
@@ -247,7 +252,7 @@ class LocalDispatcher:
             clock=use.clock,
             around=Surroundings(
                 gates=use.gates,
-                provider=_provider(spec, use.luna_model),
+                provider=worker.gate(use.luna_model) if isinstance(worker, Gated) else "",
                 slot=lambda: self._slot(running),
                 on_event=lambda event: self._progress(command, running, event),
                 on_error=spec.on_error,
@@ -339,8 +344,3 @@ def _report(report: Success | Stuck | Failed) -> dict[str, Any]:
 
 def _usage(usage: Usage) -> dict[str, Any]:
     return usage.model_dump(mode="json", exclude_defaults=True)
-
-
-def _provider(spec: WorkerSpec, luna_model: str | None) -> str:
-    name = spec.options.get("model") or (luna_model if spec.kind in {"model", "agent"} else None)
-    return str(name).partition(":")[0] if name else ""
