@@ -23,7 +23,7 @@ from sol.ambient import AMBIENT, enter
 from sol.asking import asked, to_resume
 from sol.blocking import run_blocking
 from sol.definition import input_hashes, recheck
-from sol.errors import ConflictError, SolError, UsageError
+from sol.errors import ConflictError, SolError, StrategyError, UsageError
 from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id, this_process
 from sol.planner import Planner, resolve_planner
 from sol.run import Run
@@ -119,6 +119,11 @@ class Sol:
         spec = self._spec_of(given.task)
         self._make_worker(spec, self.processes)  # tells what is wrong with it before anything is started
         self._require_model(spec)
+        if strategy.asks_judge and not self._judges:
+            raise StrategyError(
+                f"Strategy {strategy.name!r} has ai(…) rules and needs a model that plans; "
+                "give sol_model (--sol-model) or set SOL_MODEL."
+            )
         chain = enter(given.task.goal)
         around = AMBIENT.get()
         if around is not None:
@@ -324,7 +329,7 @@ class Sol:
             gates=self._gates,
             limiter=self._limiter(),
             processes=processes,
-            sol_provider=sol_model.partition(":")[0] if isinstance(sol_model, str) else "",
+            sol_provider=gate_name(sol_model, base_url=self.base_url) if isinstance(sol_model, str) else "",
             luna_model=(started or {}).get("luna_model") or self.luna_model,
         )
 
