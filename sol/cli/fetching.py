@@ -4,7 +4,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -49,13 +48,22 @@ def offer_weights(names: list[str]) -> bool:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or importlib.util.find_spec("xllamacpp") is None:
         return False
-    missing = [model for name in dict.fromkeys(names) if (model := _without_weights(name)) is not None]
-    for model in missing:
-        question = f"The weights of {model.name} ({_megabytes(model)} MB) are not on this machine. Fetch them now?"
-        if not typer.confirm(question, default=True, err=True):
+    missing = {model.name: model for name in names if (model := _without_weights(name)) is not None}
+    for model in missing.values():
+        if not _confirmed(
+            f"The weights of {model.name} ({_megabytes(model)} MB) are not on this machine. Fetch them now?"
+        ):
             return False
         fetch_shown(model.name)
     return bool(missing)
+
+
+def _confirmed(question: str) -> bool:
+    """Ask on standard error: standard output is for results."""
+    sys.stderr.write(f"{question} [Y/n] ")
+    sys.stderr.flush()
+    typed = sys.stdin.readline()  # without a line end: the input has ended
+    return typed.endswith("\n") and typed.strip().lower() in {"", "y", "yes"}
 
 
 def _without_weights(name: str) -> LocalModel | None:

@@ -27,12 +27,14 @@ class Stops:
         processes: What to kill at the second signal.
         say: Told that the run is being stopped.
         has_cursor: The live view is on: the cursor must come back.
+        end: Ends the process without any further ado.
         asked: Name of the signal that came; "" while none has.
     """
 
     processes: ProcessRegistry
     say: Callable[[str], None] | None = None
     has_cursor: bool = False
+    end: Callable[[int], object] = os._exit
     asked: str = ""
     _run: Run | None = None
     _loop: asyncio.AbstractEventLoop | None = None
@@ -73,4 +75,4 @@ class Stops:
             if self.has_cursor:
                 os.write(2, _SHOW_CURSOR)
         finally:
-            os._exit(Code.INTERRUPTED)
+            self.end(Code.INTERRUPTED)

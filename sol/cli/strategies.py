@@ -23,7 +23,7 @@ def list_() -> None:
         try:
             description = read_strategy(entry.path).description
         except StrategyError as error:
-            description = f"cannot be used: {error}"
+            description = f"cannot be used: {str(error).splitlines()[0]}"
         rows.append((entry.name, entry.source, description))
     for line in table(("NAME", "FROM", "WHAT IT DOES"), rows):
         typer.echo(line)
