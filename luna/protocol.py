@@ -359,11 +359,21 @@ class Worker(Protocol):
     """Whatever can do one task: yields progress events and, last, exactly one report.
 
     A worker may raise `luna.errors.Interruption` for a rate limit, an outage or a transport time-out (S51); any other
-    exception, and an end without report, becomes a FAILED report. Cancellation must end all it started.
+    exception, and an end without report, becomes a FAILED report; but a `WorkerConfigError` or `ModelError` means that
+    it cannot be used at all, whatever the task. Cancellation must end all it started.
 
     Source: S04, S55.
     """
 
     def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Work on the assignment."""
+        ...
+
+
+@runtime_checkable
+class Gated(Protocol):
+    """A worker that calls a provider whose limits others share. Source: S51."""
+
+    def gate(self, model: str | None) -> str:
+        """Name of the gate that its calls respect, given the run's Luna model; "" for none."""
         ...

@@ -15,7 +15,7 @@ from luna.clock import Clock, SystemClock
 from luna.errors import WorkerConfigError
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
-from luna.models import resolve_chat_model
+from luna.models import gate_name, resolve_chat_model
 from luna.protocol import Usage, Worker, WorkerSpec
 from luna.workers.function import FunctionWorker
 from luna.workers.registry import WorkerSettings, make_worker
@@ -52,7 +52,7 @@ class Sol:
     """Solves tasks by recursive decomposition.
 
     Attributes:
-        strategy: Name, path or object; the task's own comes first. None: `binary`.
+        strategy: Name, path or object; comes before the task's own. None for both: `binary`.
         worker: Which Luna does tasks that name none: a kind, a specification, or a `Worker` object or plain function.
         model: Name of the model for both, planning and work.
         sol_model: Name or object of the model that plans; None: `SOL_MODEL`, and without it no model plans.

@@ -4,7 +4,7 @@ Importing this loads neither LangChain nor the engine; the chat model itself is 
 """
 
 from luna.models.catalogue import DEFAULT_MODEL, KNOWN_MODELS, LocalModel, known_model
-from luna.models.resolve import resolve_chat_model
+from luna.models.resolve import gate_name, resolve_chat_model
 from luna.models.weights import FetchProgress, WeightStore, fetch_weights, find_weights
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "WeightStore",
     "fetch_weights",
     "find_weights",
+    "gate_name",
     "known_model",
     "resolve_chat_model",
 ]

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LOCAL = "local"
 _GGUF_MAGIC = b"GGUF"
 _EXTRAS = {"openai": "openai", "anthropic": "anthropic", "ollama": "ollama"}
+_RETRIES = "max_retries"
+_RETRYING = frozenset({"openai", "anthropic"})
+"""Providers known to take `max_retries`; of the others it is asked once the model is made."""
 _SECRET_NAME = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 _WHAT_TO_WRITE = "Write local, local:NAME, openai:NAME, anthropic:NAME or ollama:NAME, or give a base URL as well."
@@ -28,6 +31,8 @@ _WHAT_TO_WRITE = "Write local, local:NAME, openai:NAME, anthropic:NAME or ollama
 
 def resolve_chat_model(name: str, *, base_url: str | None = None, **options: Any) -> "BaseChatModel":  # noqa: ANN401
     """Make the chat model of a name. Nothing is called and no weights are loaded or fetched.
+
+    It makes each call once: trying again is for the provider's gate, which all callers share (`luna.gate`).
 
     Args:
         name: `local` (the default model), `local:NAME`, `local:PATH.gguf`, or `PROVIDER:MODEL` as LangChain's
@@ -49,6 +54,18 @@ def resolve_chat_model(name: str, *, base_url: str | None = None, **options: Any
             raise ModelError(f"{name!r} runs in this process and has no base URL; leave one of them out.")
         return _local(rest, options)
     return _remote(name.strip(), base_url, options)
+
+
+def gate_name(name: str, *, base_url: str | None = None) -> str:
+    """Whose gate the calls of a model respect: its provider's, or that of the server at `base_url` alone."""
+    provider = _provider(name.strip(), base_url)
+    return f"{provider} at {base_url}" if base_url is not None else provider
+
+
+def _provider(name: str, base_url: str | None) -> str:
+    """The provider in a model's name; with a base URL, a name without a known one is for a server like OpenAI's."""
+    provider, colon, _ = name.partition(":")
+    return provider if base_url is None or (colon and provider in _EXTRAS) else "openai"
 
 
 def _local(rest: str, options: dict[str, Any]) -> "BaseChatModel":
@@ -86,21 +103,20 @@ def _local_weights(rest: str) -> tuple[Path, str]:
 
 
 def _remote(name: str, base_url: str | None, options: dict[str, Any]) -> "BaseChatModel":
-    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - heavy
-
     settings = dict(options)
-    provider, colon, _ = name.partition(":")
+    provider = _provider(name, base_url)
+    if provider in _RETRYING:
+        settings.setdefault(_RETRIES, 0)
     if base_url is not None:
         settings["base_url"] = base_url
-        if not colon or provider not in _EXTRAS:
-            settings.setdefault("model_provider", "openai")
-            provider = settings["model_provider"]
+        if provider != name.partition(":")[0]:
+            settings.setdefault("model_provider", provider)
         if provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
             # Servers of one's own want no key, but the client insists on one.
             settings.setdefault("api_key", "none")
     # None of the errors is chained: a provider's text may quote the keys that it was given.
     try:
-        return cast("BaseChatModel", init_chat_model(name, **settings))
+        return _made(name, settings)
     except ImportError as error:
         if provider in _EXTRAS:
             raise ModelNotFoundError(_install(_EXTRAS[provider], f"Models of {provider} need")) from None
@@ -110,6 +126,15 @@ def _remote(name: str, base_url: str | None, options: dict[str, Any]) -> "BaseCh
         if provider in _EXTRAS:
             raise ModelError(f"{name!r} cannot be set up: {reason}") from None
         raise ModelNotFoundError(f"{name!r} is no model: {reason} {_WHAT_TO_WRITE}") from None
+
+
+def _made(name: str, settings: dict[str, Any]) -> "BaseChatModel":
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - heavy
+
+    model = cast("BaseChatModel", init_chat_model(name, **settings))
+    if _RETRIES in settings or _RETRIES not in type(model).model_fields:
+        return model
+    return cast("BaseChatModel", init_chat_model(name, **(settings | {_RETRIES: 0})))
 
 
 def _install(extra: str, who: str) -> str:

@@ -53,7 +53,7 @@ from luna.schemas import schema_errors
 from luna.text import clip, fence
 from luna.tools.files import FileTools, Outcome
 from luna.tools.shell import ShellTools
-from luna.workers.model import model_name
+from luna.workers.model import model_gate, model_name
 from luna.workers.shared import Options, WorkerSettings, read_options
 
 Resolve: TypeAlias = Callable[..., BaseChatModel]
@@ -163,6 +163,10 @@ class AgentWorker:
         self._options = options
         self._settings = settings
         self._resolve = resolve
+
+    def gate(self, model: str | None) -> str:
+        """Whose gate its calls respect."""
+        return model_gate(self._options.model, self._options.base_url, model)
 
     async def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Let the agent work; what it reports is the report.

@@ -17,7 +17,7 @@ from luna.errors import WorkerConfigError
 from luna.inputs import InputError, materialise_all
 from luna.models.calls import CallSettings, Made, NotMade, call_structured, call_text
 from luna.models.objects import RESULT, closed, is_object
-from luna.models.resolve import resolve_chat_model
+from luna.models.resolve import gate_name, resolve_chat_model
 from luna.protocol import (
     NONE,
     Assignment,
@@ -98,12 +98,22 @@ def model_name(own: str | None, delivery: Delivery) -> str:
     return name
 
 
+def model_gate(own: str | None, base_url: str | None, model: str | None) -> str:
+    """The gate of a worker's model, its own or else the run's; "" when there is neither."""
+    name = own or model
+    return gate_name(name, base_url=base_url) if name else ""
+
+
 class ModelWorker:
     """Does a task by one chat call. Source: S04, S52."""
 
     def __init__(self, options: ModelOptions, *, resolve: Resolve = resolve_chat_model) -> None:
         self._options = options
         self._resolve = resolve
+
+    def gate(self, model: str | None) -> str:
+        """Whose gate its calls respect."""
+        return model_gate(self._options.model, self._options.base_url, model)
 
     async def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Ask the model once (and again while the form is wrong); what it answers is the result.

@@ -5,7 +5,7 @@ What goes wrong inside a worker is an outcome; only what breaks the dispatcher i
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class Resources:
         fence: Random token of the run.
         around: Called inside each attempt's task with the node's depth and a way to book usage on the attempt, so that
             runs which the worker starts inherit limits; None: they do not.
-        enter: Called inside each effect's task before anything else, to set context variables; None: nothing is.
+        entering: Called inside each effect's task before it does anything, to set context variables.
     """
 
     run: str
@@ -86,7 +86,7 @@ class Resources:
     sol_provider: str = ""
     fence: str = ""
     around: Callable[[int, Callable[[Usage], None]], None] | None = None
-    enter: Callable[[Command], None] | None = None
+    entering: Sequence[Callable[[Command], None]] = ()
 
 
 @dataclass(slots=True)
@@ -175,8 +175,8 @@ class LocalDispatcher:
         command = effect.command
         started = self._use.clock.monotonic()
         try:
-            if self._use.enter is not None:
-                self._use.enter(command)
+            for enter in self._use.entering:
+                enter(command)
             type_, data = await self._outcome(effect, running)
         except asyncio.CancelledError:
             type_, data = EventType.LOST, dict(_STOPPED)

@@ -1,13 +1,15 @@
 """Effects that say nothing about the task (no model, wrong settings, no plan) lose an attempt and split nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from luna.errors import ModelError, WorkerConfigError
+from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.protocol import Assignment, Delivery, ProgressEvent, Report, Stuck, StuckKind, Success, Usage
+from luna.testing import FakeClock
 from sol import Sol
 from sol.core.requests import Answered, SplitRequest
 from sol.errors import PlannerError
@@ -151,3 +153,45 @@ async def test_half_that_was_halved_itself_is_not_halved_again_from_above(tmp_pa
     asked = [tuple(numbers) for numbers in worker.asked]
     assert sorted(asked) == sorted(set(asked))
     assert len(asked) == 7
+
+
+class Limited(Doubler):
+    """Refuses its first call for half a minute."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(self._once)
+        self.name = name
+        self.given: list[str | None] = []
+
+    def gate(self, model: str | None) -> str:
+        self.given.append(model)
+        return self.name
+
+    def _once(self, numbers: list[int]) -> Report:
+        if len(self.asked) == 1:
+            raise Interruption("rate_limit", "slow down", retry_after_s=30)
+        return doubled(numbers)
+
+
+async def settled(clock: FakeClock) -> None:
+    for _ in range(20):
+        await clock.settle()
+
+
+@pytest.mark.req("S51")
+@pytest.mark.case("RATE-01")
+@pytest.mark.parametrize(("gate", "calls_meanwhile"), [("acme", 1), ("", 2)])
+async def test_worker_that_names_its_gate_holds_up_all_calls_through_it(
+    tmp_path: Path, gate: str, calls_meanwhile: int
+) -> None:
+    clock, worker = FakeClock(), Limited(gate)
+    sol = sol_with(worker, tmp_path, clock=clock, luna_model="acme:small")
+    first = await sol.start(task([1]))
+    await settled(clock)
+    second = await sol.start(task([2]))
+    await settled(clock)
+    assert len(worker.asked) == calls_meanwhile
+    await clock.advance(60)
+    await asyncio.gather(first.wait(), second.wait())
+    assert (first.result, second.result, len(worker.asked)) == ([2], [4], 3)
+    assert worker.given == ["acme:small"] * 2

@@ -8,9 +8,11 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from luna.errors import Interruption, ModelError, WorkerConfigError
-from luna.protocol import Assignment, Delivery, Failed, FailedKind, Note, Spent, Stuck, StuckKind, Success, Usage
+from luna.protocol import Assignment, Delivery, Failed, FailedKind, Gated, Note, Spent, Stuck, StuckKind, Success, Usage
 from luna.testing.chat import ScriptedChatModel
+from luna.workers.agent import AgentOptions, AgentWorker
 from luna.workers.model import ModelOptions, ModelWorker, create
+from luna.workers.shared import WorkerSettings
 
 FENCE = "f00dfeedcafe"
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -195,6 +197,15 @@ async def test_missing_model_says_how_to_set_one(tmp_path: Path) -> None:
     with pytest.raises(WorkerConfigError, match="--luna-model"):
         async for _ in worker.run(assignment(), Delivery(key="k", workspace=tmp_path)):
             pass
+
+
+def test_gate_is_that_of_the_own_model_or_else_of_the_runs() -> None:
+    assert create({}).gate("openai:gpt-test") == "openai"
+    assert create({}).gate(None) == ""
+    own = create({"model": "acme", "base_url": "http://127.0.0.1:9"})
+    assert own.gate("openai:gpt-test") == "openai at http://127.0.0.1:9"
+    agent = AgentWorker(AgentOptions(model="anthropic:x"), settings=WorkerSettings())
+    assert (agent.gate(None), isinstance(agent, Gated)) == ("anthropic", True)
 
 
 def test_wrong_option_is_refused_when_the_worker_is_made() -> None:

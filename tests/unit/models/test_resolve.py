@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from luna.errors import ModelError, ModelNotFoundError
+from luna.models import gate_name, resolve_chat_model
 from luna.models import resolve as resolve_module
-from luna.models import resolve_chat_model
 from luna.models.chat import LocalChatModel
+from luna.testing import ScriptedChatModel
 from tests.unit.models.conftest import SLICES, FakeEngine, WheelIndex
 
 KEY = "sk-very-secret-0123456789"
@@ -97,6 +98,39 @@ def test_base_url_keeps_the_key_of_the_environment(here: Path, monkeypatch: pyte
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     model = resolve_chat_model("gpt-test", base_url="http://127.0.0.1:9/v1")
     assert model.openai_api_key.get_secret_value() == KEY  # type: ignore[attr-defined]
+
+
+def test_calls_are_made_once_since_the_gate_tries_again(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert resolve_chat_model("openai:gpt-test", api_key=KEY).max_retries == 0  # type: ignore[attr-defined]
+    assert resolve_chat_model("gpt-test", api_key=KEY).max_retries == 0  # type: ignore[attr-defined]
+    assert resolve_chat_model("gpt-test", base_url="http://127.0.0.1:9").max_retries == 0  # type: ignore[attr-defined]
+    assert resolve_chat_model("openai:m", api_key=KEY, max_retries=3).max_retries == 3  # type: ignore[attr-defined]
+
+
+def test_models_without_retries_of_their_own_are_made_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, object]] = []
+
+    def make(name: str, **settings: object) -> ScriptedChatModel:
+        made.append(settings)
+        return ScriptedChatModel([])
+
+    monkeypatch.setattr("langchain.chat_models.init_chat_model", make)
+    assert isinstance(resolve_chat_model("ollama:tiny"), ScriptedChatModel)
+    assert made == [{}]
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "gate"),
+    [
+        ("openai:gpt-test", None, "openai"),
+        (" local:tiny ", None, "local"),
+        ("openai:gpt-test", "http://127.0.0.1:9/v1", "openai at http://127.0.0.1:9/v1"),
+        ("qwen2.5:0.5b", "http://127.0.0.1:9/v1", "openai at http://127.0.0.1:9/v1"),
+        ("ollama:tiny", "http://127.0.0.1:9", "ollama at http://127.0.0.1:9"),
+    ],
+)
+def test_gate_is_that_of_the_provider_or_of_the_server(name: str, base_url: str | None, gate: str) -> None:
+    assert gate_name(name, base_url=base_url) == gate
 
 
 def test_missing_key_is_a_model_error(here: Path) -> None:
