@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luna.protocol import WorkerSpec
 from sol.cli.failures import Code
 from sol.cli.options import (
     AsJson,
@@ -26,9 +25,9 @@ from sol.cli.options import (
     same_place,
 )
 from sol.errors import UsageError
-from sol.strictyaml import load_yaml
 
 if TYPE_CHECKING:
+    from luna.protocol import WorkerSpec
     from sol.run import Run
     from sol.workflow.machine import Finding
 
@@ -177,7 +176,10 @@ def resume(  # noqa: PLR0913 - each is an option of the command line
     raise typer.Exit(begin(sol, lambda: sol.start_again(run, accept_changes=accept_changes, options=options), shown))
 
 
-def _worker(text: str) -> WorkerSpec:
+def _worker(text: str) -> "WorkerSpec":
+    from luna.protocol import WorkerSpec  # noqa: PLC0415 - not needed for help
+    from sol.strictyaml import load_yaml  # noqa: PLC0415
+
     if not text.lstrip().startswith("{"):
         return WorkerSpec.parse(text)
     try:
