@@ -50,7 +50,9 @@ class SourceCriterion(_Criterion):
     """Every value of the result must occur literally in its source.
 
     With a list as input the result must be a list of the same length, and the values of element i are looked for in
-    source i; with a text (or a file) they are looked for in the whole.
+    source i. So it is with the lines or records of a file when the result is a list; a file without a unit has records
+    (.csv, .tsv, .jsonl, .ndjson) or lines. Otherwise, and always with a text or with `unit: bytes`, they are looked for
+    in the whole.
 
     Attributes:
         values_in: Name of the input that is the source.

@@ -28,6 +28,7 @@ __all__ = [
     "NotSplittableError",
     "OutsideWorkspaceError",
     "as_bytes",
+    "elements_of",
     "file_ref",
     "halve",
     "inside",
@@ -143,6 +144,28 @@ def materialise_all(inputs: Mapping[str, JsonValue], workspace: Path, *, limit_b
         name: [_content(part) for part in value] if isinstance(value, list) else _content(value)
         for name, value in opened.items()
     }
+
+
+def elements_of(value: JsonValue, content: JsonValue, workspace: Path) -> list[JsonValue] | None:
+    """What a list of results has one result each for; None for an input that is one whole.
+
+    Args:
+        value: An input: a list has its elements, a file its lines or records.
+        content: The same as `materialise` gives it.
+        workspace: Root of the files.
+
+    Raises:
+        InputError: If a file cannot be read, or a slice is not within it.
+    """
+    if isinstance(value, list):
+        return content if isinstance(content, list) else None
+    ref = file_ref(value)
+    if ref is None or FileSlice.open(ref, workspace).unit == "bytes":
+        return None
+    if isinstance(content, str):
+        lines = content.split("\n")
+        return [*lines] if lines[-1] else [*lines[:-1]]
+    return content if isinstance(content, list) else None
 
 
 def as_bytes(value: JsonValue, workspace: Path, *, limit_bytes: int) -> bytes:

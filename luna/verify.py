@@ -28,7 +28,7 @@ from luna.criteria import (
     TextCriterion,
 )
 from luna.errors import WorkerConfigError
-from luna.inputs import InputError, inside, materialise_all
+from luna.inputs import InputError, elements_of, inside, materialise_all
 from luna.process import ProcessLimits, ProcessRegistry, ProcessResult, run_process, split_command
 from luna.protocol import Assignment, Data
 from luna.redact import redact
@@ -161,13 +161,14 @@ class _Checks:
     def _values_in(self, name: str) -> str:
         if name not in self.assignment.inputs:
             return f"there is no input {name!r}; the inputs are {sorted(self.assignment.inputs)!r}"
+        given = self.assignment.inputs[name]
         try:
             content = self._read_inputs()[name]
+            sources = elements_of(given, content, self.workspace)
         except InputError as error:
             return str(error)
-        if not isinstance(self.assignment.inputs[name], list):
+        if sources is None or not (isinstance(given, list) or isinstance(self.result, list)):
             return _missing((pointer, value, name) for pointer, value in Source(content).missing(self.result))
-        sources = content if isinstance(content, list) else []
         if not isinstance(self.result, list) or len(self.result) != len(sources):
             have = f"{len(self.result)} elements" if isinstance(self.result, list) else type(self.result).__name__
             return f"the result must be a list of {len(sources)} elements, one for each of {name!r}; it is {have}"

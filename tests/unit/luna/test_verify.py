@@ -180,6 +180,39 @@ async def test_values_must_occur_in_their_own_element_of_a_list(tmp_path: Path) 
     assert "it is dict" in (await one(tmp_path, criterion, inputs=inputs, result={}))[1]
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "part", "whole"),
+    [
+        ("p.txt", "Ann 1\nBob 2\n", {}, False),
+        ("p.txt", "Eve 0\nAnn 1\nBob 2", {"unit": "lines", "start": 1, "stop": 3}, False),
+        ("p.csv", "name,n\nAnn,1\nBob,2\n", {}, False),
+        ("p.jsonl", '["Ann", 1]\n["Bob", 2]\n', {"unit": "records"}, False),
+        ("p.txt", "Ann 1\nBob 2\n", {"unit": "bytes"}, True),
+    ],
+)
+async def test_list_of_values_must_occur_in_the_lines_or_records_of_a_file(
+    tmp_path: Path, file: str, content: str, part: dict[str, JsonValue], whole: bool
+) -> None:
+    (tmp_path / file).write_text(content)
+    inputs: JsonValue = {"people": {"file": file, **part}}
+    criterion = {"values_in": "people"}
+    assert await one(tmp_path, criterion, inputs=inputs, result=[["Ann"], "Bob"]) == (True, "")
+    swapped = await one(tmp_path, criterion, inputs=inputs, result=[["Bob"], ["Ann"]])
+    shorter = await one(tmp_path, criterion, inputs=inputs, result=["Ann"])
+    assert (swapped[0], shorter[0]) == (whole, whole)
+    if not whole:
+        assert "at \"/0/0\": 'Bob' does not occur in people[0]" in swapped[1]
+        assert "a list of 2 elements, one for each of 'people'; it is 1 elements" in shorter[1]
+    assert await one(tmp_path, criterion, inputs=inputs, result={"names": ["Bob", "Ann"]}) == (True, "")
+
+
+async def test_empty_file_has_no_lines_to_stand_in(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    inputs: JsonValue = {"people": {"file": "empty.txt"}}
+    assert (await one(tmp_path, {"values_in": "people"}, inputs=inputs, result=[]))[0] is True
+    assert (await one(tmp_path, {"values_in": "people"}, inputs=inputs, result=["Ann"]))[0] is False
+
+
 async def test_missing_values_are_listed_up_to_five(tmp_path: Path) -> None:
     _, detail = await one(tmp_path, {"values_in": "a"}, inputs={"a": ""}, result=["x" * 500] * 9)
     assert detail.count("does not occur in a") == 5
