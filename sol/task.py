@@ -21,7 +21,7 @@ class Task(Assignment):
 
     Attributes:
         worker: Which Luna does it and what it is split into; None: the one that `Sol` was given.
-        strategy: Name or path of the strategy; None: the one that `Sol` was given.
+        strategy: Name or path of the strategy, used when `Sol` was given none.
         result_file: Where to write the result as JSON, inside the workspace; None: nowhere.
 
     Source: S01, S26–S34.

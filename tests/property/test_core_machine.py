@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,134 +10,21 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from luna.protocol import FailedKind, StuckKind
 from sol.core.assign import request
 from sol.core.control import given_up
 from sol.core.decide import decide, step
-from sol.core.requests import Finding, Kind, Remedy
+from sol.core.requests import Kind
 from sol.core.schedule import unwanted
 from sol.strategy.schema import Strategy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.fold import apply, fold
 from sol.tree.node import TERMINAL, State, Tree
-from tests.support.core import GOAL, assignment_of, child, parts, reread, strategy_of
+from tests.support.core import assignment_of, reread
+from tests.support.world import World, strategies
 
 OUTCOMES = {EventType.REPORTED, EventType.CHECKED, EventType.ANSWER, EventType.LOST, EventType.INTERRUPTED}
 WORDS = {str(state) for state in TERMINAL}
 Key = tuple[str, str, int]
-
-# --- what the world may bring ----------------------------------------------------------------------------------------
-
-reports = st.one_of(
-    st.fixed_dictionaries(
-        {"status": st.just("SUCCESS"), "summary": st.just("done"), "result": st.sampled_from([None, [1], "text"])}
-    ),
-    st.fixed_dictionaries(
-        {
-            "status": st.just("STUCK"),
-            "kind": st.sampled_from([str(kind) for kind in StuckKind]),
-            "blocker": st.sampled_from(["no lamp", "no lamp", ""]),
-        },
-        optional={
-            "unknown": st.just(["a", "b"]),
-            "question": st.sampled_from(["may I?", None]),
-            "attempted": st.just(["looked"]),
-        },
-    ),
-    st.fixed_dictionaries(
-        {
-            "status": st.just("FAILED"),
-            "kind": st.sampled_from([str(kind) for kind in FailedKind]),
-            "reason": st.just("no bricks"),
-        }
-    ),
-)
-reassessments = st.fixed_dictionaries(
-    {
-        "finding": st.sampled_from([str(finding) for finding in Finding]),
-        "remedy": st.sampled_from([str(remedy) for remedy in Remedy]),
-        "reason": st.just("as it is"),
-        "goal": st.sampled_from(["", "sort the red bricks", "fix everything"]),
-        "information": st.sampled_from(["", "the lamp is upstairs"]),
-        "question": st.sampled_from(["", "which lamp?"]),
-    }
-)
-integrations = st.one_of(
-    st.builds(parts),
-    st.builds(
-        parts,
-        wrong=st.sampled_from([["goal_met"], ["parts_imply_whole"], ["nothing_open", "goal_met"]]),
-        left_open=st.sampled_from([[], ["A"], ["B"], ["A", "B"]]),
-    ),
-)
-shapes = st.sampled_from(
-    """good good good sequential restated equal vague many one cannot inputs portion again bare owner above""".split()
-)
-rule_lists = {
-    "report": st.lists(
-        st.tuples(
-            st.sampled_from(["SUCCESS", "STUCK", "FAILED", "FAILED:premise", 'ai("is it so?")', "STUCK:other"]),
-            st.sampled_from(["validate", "split", "replan", "escalate", "ask", "fail"]),
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    "validation": st.lists(
-        st.tuples(
-            st.sampled_from(["passed", "unchecked", "failed", "failed:parts", "integrated", 'ai("is it good?")']),
-            st.sampled_from(["accept", "attempt", "split", "replan", "escalate", "ask", "fail"]),
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    "children": st.lists(
-        st.tuples(
-            st.sampled_from(
-                ['all("success")', 'any("failed")', 'any("cancelled")', 'at_least(1, "success")', 'ai("whole?")']
-            ),
-            st.sampled_from(["integrate", "replan", "escalate", "fail"]),
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    "depth_limit": st.lists(
-        st.tuples(
-            st.sampled_from(["remedy:redefine", "remedy:ask", "remedy:give_up", "depth_limit", 'ai("hopeless?")']),
-            st.sampled_from(["as_proposed", "redefine", "ask", "set_aside", "give_up"]),
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-}
-made_up = st.fixed_dictionaries(
-    {
-        section: rules.map(lambda pairs: [{"condition": condition, "next": then} for condition, then in pairs])
-        for section, rules in rule_lists.items()
-    }
-)
-
-
-@st.composite
-def strategies(draw: st.DrawFn) -> Strategy:
-    name = draw(st.sampled_from(["binary", "binary", "halve", "isolate", "plan-first", "single"]))
-    changes: dict[str, Any] = {
-        "max_depth": draw(st.integers(0, 3)),
-        "concurrency": draw(st.integers(1, 4)),
-        "arity": draw(st.integers(2, 3)),
-        "max_replans": draw(st.integers(0, 2)),
-        "integrate": draw(st.sampled_from(["sol", "luna"])),
-    }
-    if draw(st.booleans()):
-        changes["attempt"] = draw(st.sampled_from(["first", "never", "auto"]))
-    if draw(st.booleans()):
-        changes["budget"] = {
-            "calls": draw(st.none() | st.integers(0, 12)),
-            "tokens": draw(st.none() | st.integers(0, 100)),
-            "per_call": {"tokens": draw(st.none() | st.just(10))},
-        }
-    if draw(st.booleans()):
-        changes["rules"] = draw(made_up)
-    return strategy_of(name, **changes)
 
 
 class Core(RuleBasedStateMachine):
@@ -158,12 +44,11 @@ class Core(RuleBasedStateMachine):
         self.retried = False
         self.tries: dict[str, int] = {}
         self.now = 0.0
-        self.names = 0
 
     @initialize(strategy=strategies(), model=st.booleans(), judged=st.booleans())
     def begin(self, strategy: Strategy, model: bool, judged: bool) -> None:
         self.strategy = strategy
-        self.model = model
+        self.world = World(strategy)
         criteria: list[dict[str, Any]] = [{"text": "in order"}] if judged else [{"command": "true"}, {"text": "fine"}]
         self.live = True
         data = {
@@ -289,99 +174,17 @@ class Core(RuleBasedStateMachine):
     def picked(self, draw: Any) -> Command:
         return self.running[draw(st.sampled_from(sorted(self.running)))]
 
-    def outcome_of(self, command: Command, draw: Any) -> Event:
-        most = self.strategy.budget.per_call.tokens or 40
-        calls = command.reserve.get("calls", 0)
-        usage: dict[str, Any] = {"calls": calls, "tokens": draw(st.integers(0, most)) if calls else 0}
-        data: dict[str, Any] = {"kind": command.kind, "n": command.n, "seconds": 0.5, "usage": usage}
-        if draw(st.integers(0, 9)) == 0:
-            lost = draw(st.sampled_from(["rate_limit", "planner", "cancelled"]))
-            return Event(EventType.LOST, command.node, {**data, "lost": lost, "reason": "lost"})
-        if command.kind == Kind.ATTEMPT:
-            return Event(EventType.REPORTED, command.node, {**data, "report": draw(reports)})
-        if command.kind == Kind.CHECK:
-            del data["usage"]
-            oks = [draw(st.booleans()) if "command" in c else None for c in self.criteria(command.node)]
-            results = [
-                {"criterion": str(n), "kind": "text" if ok is None else "command", "ok": ok, "detail": "seen"}
-                for n, ok in enumerate(oks)
-            ]
-            return Event(EventType.CHECKED, command.node, {**data, "results": results})
-        return Event(EventType.ANSWER, command.node, {**data, "answer": self.answer(command, draw)})
-
-    def criteria(self, path: str) -> Sequence[dict[str, Any]]:
-        found: Sequence[dict[str, Any]] = self.tree.nodes[path].assignment["success_criteria"]
-        return found
-
-    def answer(self, command: Command, draw: Any) -> dict[str, Any]:
-        verdict = st.fixed_dictionaries({"holds": st.booleans(), "reason": st.just("seen")})
-        match command.kind:
-            case Kind.ATOMIC:
-                return {"atomic": draw(st.booleans()), "reason": "so"}
-            case Kind.JUDGE:
-                return {"verdicts": [draw(verdict) for c in self.criteria(command.node) if "text" in c or "ai" in c]}
-            case Kind.SPLIT:
-                return self.split(command, draw(shapes), draw)
-            case Kind.INTEGRATE:
-                return draw(integrations)  # type: ignore[no-any-return]  # draw is untyped
-            case Kind.REASSESS:
-                return draw(reassessments)  # type: ignore[no-any-return]  # draw is untyped
-            case _:
-                return draw(verdict)  # type: ignore[no-any-return]  # draw is untyped
-
-    def goal(self) -> str:
-        self.names += 1
-        return f"sort box {self.names}"
-
-    def split(self, command: Command, shape: str, draw: Any) -> dict[str, Any]:
-        if shape == "cannot":
-            return {"cannot": "nothing to split along"}
-        node = self.tree.nodes[command.node]
-        parent = node.assignment["goal"]
-        count = draw(st.integers(2, self.strategy.arity))
-        children = [child(self.goal()) for _ in range(count)]
-        match shape:
-            case "restated" | "equal":
-                children[-1] = child(f"“{parent.upper()}”.")
-            case "vague":
-                children[0] = child("fix everything here")
-            case "many":
-                children += [child(self.goal()) for _ in range(3)]
-            case "one":
-                children = children[:1]
-            case "inputs":
-                children = [child(parent, inputs={"bricks": [n]}, success_criteria=()) for n in range(count)]
-            case "portion":
-                children[0] = child(f"do the first half of: {parent}")
-            case "again" if node.tried:
-                children = [child(goal.split(" #")[0]) for goal in node.tried[-1]]
-            case "bare":
-                children[0]["success_criteria"] = ()
-            case "owner":
-                children[0]["worker"] = "planner"
-            case "above":
-                children[0] = child(GOAL)
-            case _:
-                pass
-        return {
-            "children": children,
-            "sequential": shape in {"sequential", "restated"} or draw(st.booleans()),
-            "dimension": "data_logic",
-            "reason": "two things",
-            "how": "inputs" if shape == "inputs" else "model",
-        }
-
     @precondition(lambda self: self.running and self.live)
     @rule(data=st.data(), count=st.integers(1, 3))
     def outcomes_arrive(self, data: st.DataObject, count: int) -> None:
         """One or several in one step, in any order."""
         chosen = data.draw(st.permutations(sorted(self.running)))[:count]
-        self.send(*(self.outcome_of(self.running[key], data.draw) for key in chosen))
+        self.send(*(self.world.outcome(self.tree, self.running[key], data.draw) for key in chosen))
 
     @precondition(lambda self: self.running and self.live)
     @rule(data=st.data())
     def the_oldest_outcome_arrives(self, data: st.DataObject) -> None:
-        self.send(self.outcome_of(next(iter(self.running.values())), data.draw))
+        self.send(self.world.outcome(self.tree, next(iter(self.running.values())), data.draw))
 
     @precondition(lambda self: self.running and self.live)
     @rule(data=st.data(), tokens=st.integers(0, 20), stored=st.booleans())
@@ -417,7 +220,7 @@ class Core(RuleBasedStateMachine):
         """A request alone, or in one step with an outcome that comes before or after it."""
         facts = [fact]
         if together and self.running:
-            facts = draw(st.permutations([fact, self.outcome_of(self.picked(draw), draw)]))
+            facts = draw(st.permutations([fact, self.world.outcome(self.tree, self.picked(draw), draw)]))
         self.send(*facts)
 
     @precondition(lambda self: self.tree.nodes and self.live)
@@ -462,7 +265,7 @@ class Core(RuleBasedStateMachine):
         if sure:
             return
         facts = [
-            self.outcome_of(command, data.draw)
+            self.world.outcome(self.tree, command, data.draw)
             if data.draw(st.booleans())
             else Event(
                 EventType.INTERRUPTED,
