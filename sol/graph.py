@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from sol.session import Session
+from sol.tracing import Marks, tags_of
 from sol.tree.events import Event, EventType
 from sol.tree.node import State
 
@@ -101,6 +102,7 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[LoopState, LoopC
     return graph.compile(checkpointer=checkpointer, name="sol")
 
 
-def loop_config(config: RunnableConfig | None = None) -> RunnableConfig:
-    """The caller's configuration with a recursion limit that never ends a run."""
-    return {**(config or {}), "recursion_limit": STEPS}
+def loop_config(*, run: str, strategy: str) -> RunnableConfig:
+    """A recursion limit that never ends a run, and what traces show of it."""
+    marks: Marks = {"sol_run": run, "sol_strategy": strategy}
+    return {"recursion_limit": STEPS, "metadata": dict(marks), "tags": tags_of(marks)}

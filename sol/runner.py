@@ -18,7 +18,9 @@ from sol.journal import Journal, Lease, NewRecord, RunInfo, this_process
 from sol.planner import Planner
 from sol.session import Listener, Session, shielded, wind_down
 from sol.strategy.schema import Budget, Strategy
-from sol.tree.events import Event, EventType
+from sol.telemetry import recording
+from sol.tracing import effect_marks, mark
+from sol.tree.events import Command, Event, EventType
 from sol.tree.fold import fold
 from sol.tree.node import Tree
 
@@ -52,6 +54,9 @@ class Setup:
     def session(self, lease: Lease, tree: Tree, strategy: Strategy, chain: tuple[str, ...]) -> Session:
         """A session for a run that this process holds."""
         session: Session
+        entering: list[Callable[[Command], None]] = [
+            lambda command: mark(effect_marks(lease.run, command, state=str(tree.nodes[command.node].state)))
+        ]
         dispatcher = LocalDispatcher(
             Resources(
                 run=lease.run,
@@ -67,9 +72,13 @@ class Setup:
                 sol_provider=self.sol_provider,
                 fence=self.token,
                 around=lambda depth, charge: _ambient(session, chain, depth, charge),
+                entering=entering,
             )
         )
-        session = Session(lease, self.journal, tree, strategy, dispatcher, self.clock, started=self.clock.monotonic())
+        started = self.clock.monotonic()
+        session = Session(
+            lease, self.journal, tree, strategy, dispatcher, self.clock, entering=entering, started=started
+        )
         return session
 
     async def take(self, run_id: str) -> Lease:
@@ -109,14 +118,16 @@ async def drive(session: Session, arrived: Sequence[Event], *, listeners: Sequen
     session.listeners.extend(listeners)
     # What a killed process had started and has no outcome is submitted again with the same key.
     session.commands.extend(session.tree.inflight.values())
-    try:
-        await build_graph().ainvoke(
-            {"run_id": session.lease.run, "epoch": session.lease.epoch},
-            loop_config(),
-            context=LoopContext(session, list(arrived)),
-        )
-    finally:
-        await shielded(lambda: _let_go(session))
+    run = session.lease.run
+    with recording(session):
+        try:
+            await build_graph().ainvoke(
+                {"run_id": run, "epoch": session.lease.epoch},
+                loop_config(run=run, strategy=session.strategy.name),
+                context=LoopContext(session, list(arrived)),
+            )
+        finally:
+            await shielded(lambda: _let_go(session))
 
 
 async def _let_go(session: Session) -> None:

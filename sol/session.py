@@ -37,6 +37,7 @@ class Session:
         commands: Started by the last step and not yet submitted.
         stopping: Someone asked for an interruption; no new effect is started.
         listeners: Told each event once it is committed.
+        entering: Called in the task of each effect before it does anything, to set context variables.
         started: Monotonic time when this session began, for the time budget.
         before_s: Seconds that earlier sessions of the run took.
     """
@@ -50,6 +51,7 @@ class Session:
     commands: list[Command] = field(default_factory=list)
     stopping: str = ""
     listeners: list[Listener] = field(default_factory=list)
+    entering: list[Callable[[Command], None]] = field(default_factory=list)
     started: float = 0.0
     before_s: float = 0.0
     polled: float = 0.0
