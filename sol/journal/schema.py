@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     Connection,
     Float,
@@ -56,12 +57,15 @@ runs = Table(
     Column("beat_t", Float),
 )
 
-# A rowid table: WITHOUT ROWID spills records of 1 kB and more to pages of their own, a fifth more bytes in all.
+RUN_SHIFT: Final = 2**40
+"""An event's id is its run's `no` times this, plus its number in the run. Room for 8 million runs in 63 bits."""
+
+# One number as the key is SQLite's own row number, so there is no second tree: 7.5 % fewer bytes in all than with a key
+# of run and number, 6 % fewer than WITHOUT ROWID, which also spills records of 1 kB and more to pages of their own.
 events = Table(
     "events",
     metadata,
-    Column("run", Integer, ForeignKey("runs.no"), primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("t", Float, nullable=False),
     Column("type", Text, nullable=False),
     Column("node", Text, nullable=False),

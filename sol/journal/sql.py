@@ -9,7 +9,20 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import URL, ColumnElement, Row, and_, bindparam, exists, func, insert, select, update
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Row,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -18,10 +31,11 @@ from sol.journal import codec, ids
 from sol.journal.engine import Synchronous, explained, make_engine, prepare_store, store_url
 from sol.journal.owner import Holding, Liveness, Owner, lease_lost, owner_is_alive, require_claimable
 from sol.journal.protocol import PENDING, Journal, Lease, NewRecord, Record, Request, RunInfo, StoredRun
-from sol.journal.schema import events, requests, runs
+from sol.journal.schema import RUN_SHIFT, events, requests, runs
 
 _KNOWN = 1000  # so many ids are looked through for one that resembles an unknown one
 
+_SHIFT = literal(RUN_SHIFT, BigInteger)
 # Statements that run often are built once.
 _held: ColumnElement[bool] = and_(
     runs.c.id == bindparam("run_id"), runs.c.epoch == bindparam("held_epoch"), runs.c.token == bindparam("held_token")
@@ -49,10 +63,10 @@ _TAKE = (
     .returning(requests.c.id, requests.c.kind, requests.c.payload, requests.c.t, requests.c.by)
 )
 _READ = (
-    select(events.c.seq, events.c.t, events.c.type, events.c.node, events.c.data)
-    .join(runs, runs.c.no == events.c.run)
-    .where(runs.c.id == bindparam("run_id"), events.c.seq > bindparam("after"))
-    .order_by(events.c.seq)
+    select(events.c.id % RUN_SHIFT, events.c.t, events.c.type, events.c.node, events.c.data)
+    .join(runs, and_(events.c.id > runs.c.no * _SHIFT + bindparam("after"), events.c.id < (runs.c.no + 1) * _SHIFT))
+    .where(runs.c.id == bindparam("run_id"))
+    .order_by(events.c.id)
 )
 
 P = ParamSpec("P")
@@ -219,10 +233,10 @@ class SqlJournal(Journal):
                 raise await _lost(connection, lease)
             no, last = advanced
             if encoded:
-                first = last - len(encoded) + 1
+                first = no * RUN_SHIFT + last - len(encoded) + 1
                 rows = [
-                    {"run": no, "seq": seq, "t": t, "type": kind, "node": node, "data": data}
-                    for seq, (t, kind, node, data) in enumerate(encoded, start=first)
+                    {"id": number, "t": t, "type": kind, "node": node, "data": data}
+                    for number, (t, kind, node, data) in enumerate(encoded, start=first)
                 ]
                 await connection.execute(_ADD_EVENTS, rows)
         return int(last)
