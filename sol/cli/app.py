@@ -10,7 +10,7 @@ import typer
 
 from luna.errors import LunaError
 from sol._version import __version__
-from sol.cli import models, runs, solve, strategies, workflow
+from sol.cli import models, runs, solve, strategies, ui, workflow
 from sol.cli.failures import EXIT_CODES, Code, explain
 from sol.errors import SolError
 
@@ -29,6 +29,7 @@ app.command("retry")(solve.retry)
 app.command("runs")(runs.runs)
 app.command("show")(runs.show)
 app.command("cancel")(runs.cancel)
+app.command("ui")(ui.ui)
 app.add_typer(strategies.app)
 app.add_typer(workflow.app)
 app.add_typer(models.app)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -14,6 +15,7 @@ from sol.cli.results import check_output, write_results
 from sol.cli.work import node_of, somebody
 from sol.errors import ConflictError
 from sol.inspect import labels
+from sol.inspect.page import write_page
 from sol.inspect.story import assignment_lines, happened
 from sol.inspect.terminal import STYLES, Page, headline, page_of, spent_words, tree_lines
 from sol.journal import StoredRun
@@ -106,6 +108,16 @@ def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: b
         _print(console, line)
     for line in output.notes(run, again=shown.again, at_work=holder(stored, page.now)):
         _print(console, line)
+
+
+def page(sol: Sol, run_id: str, file: Path) -> None:
+    """Write a run's page to a file."""
+    typer.echo(f"written: {asyncio.run(_write_page(sol, run_id, file))}", err=True)
+
+
+async def _write_page(sol: Sol, run_id: str, file: Path) -> Path:
+    run, _ = await _load(sol, run_id)
+    return await write_page(run, file, clock=sol.clock)
 
 
 async def _load(sol: Sol, run_id: str) -> tuple[Run, StoredRun]:

@@ -1,5 +1,6 @@
 """`sol runs`, `show` and `cancel`: look at runs and stop them. Only their options are here."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +24,7 @@ def runs(
     do_runs(sol, limit=limit, status=status, as_json=as_json)
 
 
-def show(
+def show(  # noqa: PLR0913 - each is an option of the command line
     *,
     run: RunOrLatest = "latest",
     node: Annotated[
@@ -31,6 +32,10 @@ def show(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="A line for every node, however many there are.")] = False,
     output: Output = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write all of it as a page for a browser."),
+    ] = None,
     workspace: Workspace = None,
     store: Store = None,
     no_color: NoColor = False,
@@ -39,11 +44,15 @@ def show(
 
     A story has the assignment, attempts, reports and checks, and the rules that decided.
     """
-    from sol.cli.looking import show as do_show  # noqa: PLC0415 - loads the journal
+    from sol.cli.looking import page as do_page  # noqa: PLC0415 - loads the journal
+    from sol.cli.looking import show as do_show  # noqa: PLC0415
     from sol.cli.output import Shown  # noqa: PLC0415
     from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
 
     sol = WorkflowSol(workspace=workspace, store=store)
+    if html is not None:
+        do_page(sol, run, html)
+        return
     shown = Shown(output=output, no_color=no_color, again=same_place(store, workspace))
     do_show(sol, run, node, shown, everything=everything)
 
