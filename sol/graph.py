@@ -5,18 +5,16 @@ State is small: the tree lives in the session and in the journal, never in chann
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
 
 from sol.session import Session
 from sol.tracing import Marks, tags_of
-from sol.tree.events import Event, EventType
-from sol.tree.node import State
+from sol.tree.events import Event
 
 STEPS = 10**9
 """Recursion limit of the graph: the strategy's own limits end a run, not the number of turns."""
@@ -38,7 +36,6 @@ class LoopContext:
 
     session: Session
     arrived: list[Event]
-    ask: bool = False
 
 
 async def collect(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
@@ -64,42 +61,25 @@ async def delegate(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState
     return {"turns": state.get("turns", 0) + 1}
 
 
-async def ask(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
-    """Hand waiting questions to whoever runs the graph, as an interrupt, and take the answers in."""
-    session = runtime.context.session
-    waiting = {node.path: node.question for node in session.tree.nodes.values() if node.state == State.WAITING}
-    answers = interrupt({"run": state.get("run_id"), "questions": waiting})
-    given = answers if isinstance(answers, dict) else dict.fromkeys(waiting, answers)
-    session.stopping = ""
-    await session.commit(
-        Event(EventType.ANSWERED, path, {"text": str(text), "by": "interrupt", "at": session.clock.now()})
-        for path, text in given.items()
-        if path in waiting
-    )
-    return {"status": session.tree.status}
-
-
 def after_decide(_state: LoopState, runtime: Runtime[LoopContext]) -> Hashable:
-    """Go on while anything runs; ask when only questions are left and the caller can be asked. Total and pure."""
-    session = runtime.context.session
-    if session.active:
-        return "delegate"
-    return "ask" if session.tree.status == "waiting" and runtime.context.ask else END
+    """Go on while anything runs. Total and pure."""
+    return "delegate" if runtime.context.session.active else END
 
 
-def build_graph(checkpointer: Any = None) -> CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]:  # noqa: ANN401
-    """The compiled loop. Run it with a `LoopContext`; `sol.run` does."""
+def build_graph() -> CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]:
+    """The compiled loop. Run it with a `LoopContext`; `sol.runner` does.
+
+    It keeps no checkpoints, nor does it write into those of a graph around it: the journal is the only memory.
+    """
     graph = StateGraph(LoopState, context_schema=LoopContext)
     graph.add_node("collect", collect)
     graph.add_node("decide", decide)
     graph.add_node("delegate", delegate)
-    graph.add_node("ask", ask)
     graph.add_edge(START, "decide")
-    graph.add_conditional_edges("decide", after_decide, ["delegate", "ask", END])
+    graph.add_conditional_edges("decide", after_decide, ["delegate", END])
     graph.add_edge("delegate", "collect")
     graph.add_edge("collect", "decide")
-    graph.add_edge("ask", "delegate")
-    return graph.compile(checkpointer=checkpointer, name="sol")
+    return graph.compile(checkpointer=False, name="sol")
 
 
 def loop_config(*, run: str, strategy: str) -> RunnableConfig:

@@ -32,7 +32,7 @@ from sol.session import Session
 from sol.settings import Settings
 from sol.strategy.catalog import find, load_strategy
 from sol.strategy.schema import Budget, Strategy
-from sol.task import Task, TaskFile, load_task
+from sol.task import GivenTask, Task, TaskFile
 from sol.tree.events import Event, EventType
 from sol.tree.node import Tree
 
@@ -111,9 +111,19 @@ class Sol:
         """Like `solve`, for coroutines. Cancelling it interrupts the run in good order."""
         return await (await self.start(task)).wait(progress=self.progress)
 
-    async def start(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
-        """Start to solve a task and return its run at once: follow `events()`, then `wait()`."""
-        given = _task_of(task)
+    async def start(
+        self, task: "Task | TaskFile | Mapping[str, Any] | str | Path", *, run_id: str | None = None
+    ) -> Run:
+        """Start to solve a task and return its run at once: follow `events()`, then `wait()`.
+
+        Args:
+            task: What `solve` takes.
+            run_id: Id for the run; None: a new one.
+
+        Raises:
+            ConflictError: If there is a run with this id.
+        """
+        given = GivenTask.of(task)
         workspace = self._workspace_of(given)
         strategy, file = self._strategy_of(given.task, workspace)
         spec = self._spec_of(given.task)
@@ -133,13 +143,17 @@ class Sol:
             data["files"]["strategy"] = file
             data["file_strategy"] = load_strategy(file).model_dump(mode="json")
         setup = self._setup(workspace)
-        await setup.journal.open()
-        run_id = new_run_id(self.rng)
         title = given.task.goal.splitlines()[0][:120]
-        lease = await setup.create(RunInfo(id=run_id, created_t=self.clock.now(), title=title, meta={}))
+        info = RunInfo(id=run_id or new_run_id(self.rng), created_t=self.clock.now(), title=title, meta={})
+        try:
+            await setup.journal.open()
+            lease = await setup.create(info)
+        except BaseException:
+            await self._done_with(setup.journal)
+            raise
         return self._launch(setup, setup.session(lease, Tree(), strategy, chain), [Event(_STARTED, "", data)])
 
-    def _run_data(self, given: "_Given", workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
+    def _run_data(self, given: "GivenTask", workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
         """Data of a run's first event: all that a resume needs to know. Source: S01."""
         assignment = given.task.assignment
         return {
@@ -272,7 +286,7 @@ class Sol:
 
     # --- what a run needs --------------------------------------------------------------------------------------------
 
-    def _workspace_of(self, given: "_Given") -> Path:
+    def _workspace_of(self, given: "GivenTask") -> Path:
         own = self.workspace if self.workspace is not None else given.directory
         workspace = Path(own if own is not None else Path.cwd()).resolve()
         if not workspace.is_dir():
@@ -374,21 +388,3 @@ class Sol:
             yield journal
         finally:
             await self._done_with(journal)
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A task and where it came from."""
-
-    task: Task
-    path: Path | None = None
-
-    @property
-    def directory(self) -> Path | None:
-        return self.path.resolve().parent if self.path else None
-
-
-def _task_of(task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> _Given:
-    if isinstance(task, Path):
-        task = load_task(task)
-    return _Given(task.task, task.path) if isinstance(task, TaskFile) else _Given(Task.make(task))

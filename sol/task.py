@@ -100,6 +100,30 @@ class TaskFile:
     workspace: Path
 
 
+@dataclass(frozen=True, slots=True)
+class GivenTask:
+    """A task and the file it came from; None: from no file."""
+
+    task: Task
+    path: Path | None = None
+
+    @property
+    def directory(self) -> Path | None:
+        """Where its file stands."""
+        return self.path.resolve().parent if self.path else None
+
+    @classmethod
+    def of(cls, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> "GivenTask":
+        """What a caller gave: a task or what makes one, or a task file or its path.
+
+        Raises:
+            TaskError: If it cannot be used.
+        """
+        if isinstance(task, Path):
+            task = load_task(task)
+        return cls(task.task, task.path) if isinstance(task, TaskFile) else cls(Task.make(task))
+
+
 def load_task(path: Path) -> TaskFile:
     """Load and check a task file. A `json_schema` may be given as the path of a JSON or YAML file beside it.
 
