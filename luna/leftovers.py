@@ -191,6 +191,11 @@ class ProcessRegistry:
         """Return the same registry with other names in what it records."""
         return replace(self, run=run, node=node)  # the live ones are shared
 
+    def for_attempt(self, key: str) -> "ProcessRegistry":
+        """Return the same registry with the names of an attempt, from its key `run/node/kind/attempt`."""
+        run, _, rest = key.partition("/")
+        return self.for_node(run, rest.rsplit("/", 2)[0])
+
     def expect(self, token: str, command: str) -> None:
         """Record a command that is about to start. Raises OSError where the directory cannot be written."""
         own = look(os.getpid())

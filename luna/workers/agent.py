@@ -216,7 +216,8 @@ class AgentWorker:
         yield seen.report()
 
     def _tools(self, delivery: Delivery) -> list[BaseTool]:
-        shell = ShellTools(delivery.workspace, processes=self._settings.processes)
+        processes = self._settings.processes
+        shell = ShellTools(delivery.workspace, processes=processes and processes.for_attempt(delivery.key))
         functions: dict[str, Callable[..., Any]] = {
             **FileTools(delivery.workspace).all(),
             "run_command": shell.run_command,

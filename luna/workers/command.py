@@ -147,7 +147,7 @@ class CommandWorker:
             stdin=stdin,
             env={**passed_on, "SOL_WORKSPACE": str(delivery.workspace.absolute()), "SOL_ATTEMPT": delivery.key},
             on_line=on_line,
-            registry=self._processes,
+            registry=self._processes and self._processes.for_attempt(delivery.key),
         )
 
     async def _with_progress(self, stdin: bytes, delivery: Delivery) -> AsyncGenerator[ProgressEvent | Report]:
