@@ -51,17 +51,14 @@ class ChatSpans(BaseCallbackHandler):
             attributes={"gen_ai.operation.name": "chat", **attributes},
         )
 
-    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_more: Any) -> None:  # noqa: ANN401 - as above
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **more: Any) -> None:  # noqa: ANN401, ARG002 - as above
         """A call has ended well."""
         span = self._open.pop(run_id, None)
-        if span is None:
-            return
-        for generation in response.generations[0][:1] if response.generations else []:
-            if isinstance(generation, ChatGeneration) and isinstance(generation.message, AIMessage):
-                span.set_attributes(_of(generation.message))
-        span.end()
+        if span is not None:
+            span.set_attributes(_of(response))
+            span.end()
 
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:  # noqa: ANN401 - as above
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:  # noqa: ANN401, ARG002 - as above
         """A call has failed or was cancelled. The text of the error may quote a key or the prompt."""
         span = self._open.pop(run_id, None)
         if span is not None:
@@ -74,13 +71,16 @@ class ChatSpans(BaseCallbackHandler):
 CHAT_SPANS = ChatSpans()
 
 
-def _of(message: AIMessage) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if message.usage_metadata:
-        found["gen_ai.usage.input_tokens"] = message.usage_metadata["input_tokens"]
-        found["gen_ai.usage.output_tokens"] = message.usage_metadata["output_tokens"]
-    if finish := finish_reason(message):
-        found["gen_ai.response.finish_reasons"] = [finish]
-    if model := message.response_metadata.get("model_name"):
-        found["gen_ai.response.model"] = str(model)
-    return found
+def _of(response: LLMResult) -> dict[str, Any]:
+    generation = response.generations[0][0]
+    if not isinstance(generation, ChatGeneration) or not isinstance(generation.message, AIMessage):
+        return {}
+    message = generation.message
+    usage = message.usage_metadata
+    told = {
+        "gen_ai.usage.input_tokens": usage["input_tokens"] if usage else None,
+        "gen_ai.usage.output_tokens": usage["output_tokens"] if usage else None,
+        "gen_ai.response.finish_reasons": [finish] if (finish := finish_reason(message)) else None,
+        "gen_ai.response.model": message.response_metadata.get("model_name"),
+    }
+    return {name: value for name, value in told.items() if value is not None}

@@ -38,10 +38,10 @@ _TOLD: Mapping[EventType, tuple[str, ...]] = {
     EventType.ASKED: ("kind",),
     EventType.ANSWERED: (),
     EventType.REDEFINED: (),
-    EventType.BUDGET_HIT: ("what", "limit"),
     EventType.CANCEL_REQUESTED: (),
+    EventType.BUDGET_HIT: ("what", "limit"),
 }
-"""Events that are told on the span of their node, with the data that says nothing of the task."""
+"""Events that are told on the span of their node (the last one on the run's), with data that quotes nothing."""
 
 _WITH_MODEL = ("model", "agent")
 
@@ -60,8 +60,8 @@ def begin(session: Session) -> "RunSpans | None":
         return None
     spans = RunSpans(run, session.tree, tracer, root)
     # Effects that a killed process had started are made again without a new event.
-    for node, kind, n in session.tree.inflight:
-        spans.effect_started(node, kind, n, now)
+    for key in session.tree.inflight.keys() - session.tree.abandoned:
+        spans.effect_started(*key, now)
     return spans
 
 
@@ -185,9 +185,9 @@ class RunSpans:
         return [Link(self._contexts[path], {"sol.link": "replaces"}) for path in replaced if path != node.path]
 
     def _settled(self, event: Event, t: int) -> None:
-        if event.node in self._nodes:
-            data = event.data
-            self._close_node(event.node, str(data["state"]), t, kind=data.get("kind", ""), why=data.get("reason", ""))
+        data = event.data
+        self._node(event.node, t)
+        self._close_node(event.node, str(data["state"]), t, kind=data.get("kind", ""), why=data.get("reason", ""))
 
     def _close_node(self, path: str, state: str, t: int, *, kind: str = "", why: str = "") -> None:
         opened, node = self._nodes.pop(path), self._tree.nodes[path]
@@ -201,9 +201,7 @@ class RunSpans:
         opened.end(t, error=(kind or state) if state in _ERRORS else "", why=_text(why) if self._content else "")
 
     def _happened(self, event: Event, t: int) -> None:
-        opened = self._nodes.get(event.node)
-        if opened is None:
-            return
+        opened = self._root if event.type == EventType.BUDGET_HIT else self._node(event.node, t)
         data = event.data
         told = {f"sol.{name}": data[name] for name in _TOLD[event.type] if data.get(name) is not None}
         name = f"sol.{event.type}"
