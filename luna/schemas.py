@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator, SchemaError, ValidationError
 from pydantic import JsonValue
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from luna.errors import WorkerConfigError
 from luna.text import clip
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
 
 MAX_LISTED_ERRORS = 5
 MAX_ERROR_BYTES = 300
@@ -30,6 +30,8 @@ class Schema:
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
+        from jsonschema import SchemaError  # noqa: PLC0415 - takes seconds where packages for all formats are installed
+
         try:
             self._validator = _validator(json.dumps(schema))
         except SchemaError as error:
@@ -41,6 +43,8 @@ class Schema:
         Raises:
             SchemaUnusableError: If the schema refers outside itself or, for this value, to itself without end.
         """
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415 - as above
+
         try:
             found = list(islice(self._validator.iter_errors(value), MAX_LISTED_ERRORS + 1))
         except Unresolvable as error:
@@ -64,7 +68,10 @@ def schema_errors(value: JsonValue, schema: Mapping[str, JsonValue]) -> list[str
 
 
 @lru_cache(maxsize=64)
-def _validator(schema: str) -> Draft202012Validator:
+def _validator(schema: str) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - as above
+    from referencing import Registry  # noqa: PLC0415
+
     read = json.loads(schema)
     Draft202012Validator.check_schema(read)
     # An empty registry: a reference to another document is never fetched.
@@ -75,6 +82,6 @@ def _clipped(text: str) -> str:
     return clip(text, limit_bytes=MAX_ERROR_BYTES).text
 
 
-def _pointer(error: ValidationError) -> str:
+def _pointer(error: "ValidationError") -> str:
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in error.absolute_path)
     return json.dumps("".join(f"/{step}" for step in steps), ensure_ascii=False)

@@ -13,13 +13,11 @@ from sol.ambient import AMBIENT, Ambient
 from sol.core.control import given_up
 from sol.core.decide import step
 from sol.dispatch.local import LocalDispatcher, Resources
-from sol.graph import LoopContext, build_graph, loop_config
 from sol.journal import Journal, Lease, NewRecord, RunInfo, this_process
 from sol.planner import Planner
 from sol.session import Listener, Session, shielded, wind_down
 from sol.strategy.schema import Budget, Strategy
 from sol.telemetry import recording
-from sol.tracing import effect_marks, mark
 from sol.tree.events import Command, Event, EventType
 from sol.tree.fold import fold
 from sol.tree.node import Tree
@@ -53,6 +51,8 @@ class Setup:
 
     def session(self, lease: Lease, tree: Tree, strategy: Strategy, chain: tuple[str, ...]) -> Session:
         """A session for a run that this process holds."""
+        from sol.tracing import effect_marks, mark  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
+
         session: Session
         entering: list[Callable[[Command], None]] = [
             lambda command: mark(effect_marks(lease.run, command, state=str(tree.nodes[command.node].state)))
@@ -115,6 +115,8 @@ async def drive(session: Session, arrived: Sequence[Event], *, listeners: Sequen
         ConflictError: If another process has taken the run over.
         Exception: Whatever broke Sol itself; what was committed stays, and the run can be resumed.
     """
+    from sol.graph import LoopContext, build_graph, loop_config  # noqa: PLC0415 - loads LangGraph, as above
+
     session.listeners.extend(listeners)
     # What a killed process had started and has no outcome is submitted again with the same key.
     session.commands.extend(session.tree.inflight.values())
