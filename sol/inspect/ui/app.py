@@ -168,7 +168,9 @@ def make_app(service: Service, secrets: Secrets, *, port: int) -> ASGIApp:
         Route(f"{one}/answer", at.answer, methods=["POST"]),
         Route(f"{one}/cancel", at.cancel, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, exception_handlers={SolError: _explain}), secrets, port=port)
+    return Guard(
+        Starlette(routes=routes, exception_handlers={SolError: _explain, Exception: _broken}), secrets, port=port
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,3 +271,10 @@ async def _explain(_request: Request, error: Exception) -> Response:
         case _:
             code = 500
     return JSONResponse({"error": redact(strip_controls(str(error)))}, status_code=code)
+
+
+async def _broken(_request: Request, error: Exception) -> Response:
+    """What is wrong with Sol itself; the server shows where in its terminal."""
+    return JSONResponse(
+        {"error": f"Sol itself is broken: {type(error).__name__}. Its terminal says more."}, status_code=500
+    )

@@ -106,7 +106,7 @@ class Followed:
         self._spanned = self.seq
         found = timeline(self._effects)
         for n, span in enumerate(found):
-            if n == len(self._spans):
+            if n >= len(self._spans):
                 self._changed_spans.append(self.seq)
             elif span.ended != self._spans[n].ended:
                 self._changed_spans[n] = self.seq

@@ -34,7 +34,7 @@ async def serve(service: Service, *, port: int, path: str, tell: Callable[[str],
     known = Secrets(token=secrets.token_urlsafe(24), post=secrets.token_urlsafe(24))
     config = uvicorn.Config(
         make_app(service, known, port=port),
-        log_level="critical",
+        log_level="error",
         access_log=False,
         lifespan="off",
         ws="none",

@@ -102,11 +102,11 @@ function costCard(model) {
   const shown = { calls: (n) => `${number(n)} calls`, tokens: (n) => `${amount(n)} tokens`, cost: money, seconds: duration };
   const measure = spent.cost ? COST : spent.tokens ? TOKENS : SECONDS;
   const dearest = model.rows.reduce((best, row) => (row.spent[measure] > (best ? best.spent[measure] : 0) ? row : best), null);
-  return card("Cost", el("p", { class: "big" }, parts.join(", ")),
-    Object.entries(budget).map(([name, limit]) => [el("p", { class: "faint" }, `${shown[name](used[name])} of ${shown[name](limit)}`), meter(used[name], limit, `${name} used`)]),
-    el("p", { class: "faint" }, `${duration(spent.seconds)} of work`),
-    spent.unreported > 0 && el("p", { class: "faint" }, `${number(spent.unreported)} did not say what they used`),
-    dearest && model.rows.length > 1 && el("ul", null, el("li", null, el("span", { class: "faint" }, measure === SECONDS ? "longest" : "most"), link(dearest), el("span", { class: "faint" }, MEASURES[measure].shown(dearest.spent[measure])))));
+  const [most, ...rest] = parts;
+  return card("Cost", el("p", { class: "big" }, most, rest.length > 0 && el("span", { class: "less" }, `, ${rest.join(", ")}`)),
+    Object.entries(budget).map(([name, limit]) => el("div", { class: "limit faint" }, `${shown[name](used[name])} of ${shown[name](limit)}`, meter(used[name], limit, `${name} used`))),
+    dearest && model.rows.length > 1 && el("p", { class: "faint" }, `${duration(spent.seconds)} of work, most by `, link(dearest)),
+    spent.unreported > 0 && el("p", { class: "faint" }, `${number(spent.unreported)} did not say what they used`));
 }
 
 function checkCard(model) {
@@ -129,6 +129,13 @@ function checkCard(model) {
   return card("Checked", el("p", { class: "big" }, held ? `${number(held)} hold` : broke ? "None holds" : "By nobody"), bar,
     el("p", { class: "faint" }, [broke && `${number(broke)} ${broke === 1 ? "does" : "do"} not hold`, open && `${number(open)} not checked`].filter(Boolean).join(", ")),
     unchecked > 0 && el("p", { class: "faint" }, `${counted(unchecked, "result")} accepted unchecked`));
+}
+
+/** Put a card in place of an old one; the focus stays on the same node's button. */
+function replaceCard(old, made) {
+  const focused = old.contains(document.activeElement) ? document.activeElement.dataset.node : undefined;
+  old.replaceWith(made);
+  if (focused !== undefined) made.querySelector(`[data-node="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function drawGlance(model) {

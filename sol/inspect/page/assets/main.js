@@ -50,7 +50,7 @@ const app = {
   drawStates() {
     const { filter, counts, criticalRows } = this.model;
     const chip = (name, label, n, pressed, act) => el("button", { class: `chip ${name}`, type: "button", "aria-pressed": String(pressed), "data-chip": label, on: { click: act } },
-      label !== "critical path" && icon(label), el("span", null, label), el("b", null, number(n)));
+      label === "critical path" ? el("i", { class: "swatch line", "aria-hidden": "true" }) : icon(label), el("span", null, label), el("b", null, number(n)));
     const made = ORDER.filter((state) => counts[state] || filter.states.has(state)).map((state) =>
       chip(tone(state), state, counts[state] || 0, filter.states.has(state), () => {
         if (!filter.states.delete(state)) filter.states.add(state);
