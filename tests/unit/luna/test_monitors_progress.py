@@ -12,8 +12,14 @@ from tests.support.monitoring import OFF
 
 
 def invoices(**fields: Any) -> Assignment:
-    inputs = {"ticket": "decimal commas are lost"}
-    return assignment(goal="repair the parser of the invoice importer", inputs=inputs, **fields)
+    given = {
+        "goal": "repair the parser of the invoice importer",
+        "inputs": {"ticket": "decimal commas are lost"},
+        "expected_output": "a patch",
+        "success_criteria": ["the tests pass"],
+        "stop_conditions": ["the format is unknown"],
+    }
+    return assignment(**{**given, **fields})
 
 
 def only(*constraints: str, **settings: Any) -> Monitors:
