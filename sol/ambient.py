@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from luna.protocol import Usage
 from sol.errors import TaskError
-from sol.strategy.schema import Budget
+from sol.strategy.schema import Budget, Strategy
+from sol.tree.node import Spending
 
 CHAIN_LIMIT = 8
 """Most runs inside one another."""
@@ -32,6 +33,35 @@ class Ambient:
 
 
 AMBIENT: ContextVar[Ambient | None] = ContextVar("sol_ambient", default=None)
+
+
+def narrowed(strategy: Strategy) -> Strategy:
+    """The strategy with no more than what the run around this one leaves, if there is any. Source: S13."""
+    around = AMBIENT.get()
+    return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
+
+
+def charging(spent: Spending) -> Callable[[], None]:
+    """A function that books on the run around this one, if there is any, what was spent since its last call.
+
+    Called as it is spent, so that runs inside one another stop at the outermost budget however many there are.
+
+    Source: S13.
+    """
+    around = AMBIENT.get()
+    if around is None:
+        return lambda: None
+    told = Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)
+
+    def charge() -> None:
+        nonlocal told
+        now = Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)
+        if now != told:
+            cost = max(now.cost - told.cost, 0.0)
+            around.charge(Usage(calls=now.calls - told.calls, tokens=now.tokens - told.tokens, cost=cost))
+            told = now
+
+    return charge
 
 
 def enter(goal: str) -> tuple[str, ...]:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+
 from luna.clock import Clock
+from luna.protocol import WorkerSpec
 from sol.core.assign import request
 from sol.core.control import may_retry
 from sol.core.decide import step
@@ -157,10 +160,20 @@ def request_event(tree: Tree, kind: str, payload: dict[str, Any], *, by: str, t:
         case "answer" if node.state == State.WAITING:
             return Event(EventType.ANSWERED, node.path, {"text": str(payload.get("text", "")), **said})
         case "retry" if may_retry(tree, node):
-            more = {name: payload[name] for name in ("note", "worker") if payload.get(name)}
-            return Event(EventType.RETRY_REQUESTED, node.path, {**more, **said})
+            return _retry(node.path, payload, said)
         case _:
             return None
+
+
+def _retry(path: str, payload: dict[str, Any], said: dict[str, Any]) -> Event | None:
+    """The event of a retry; None when the worker it names cannot be read."""
+    more: dict[str, Any] = {"note": str(payload["note"])} if payload.get("note") else {}
+    if payload.get("worker"):
+        try:
+            more["worker"] = WorkerSpec.parse(payload["worker"]).model_dump(mode="json", exclude_defaults=True)
+        except ValidationError:
+            return None
+    return Event(EventType.RETRY_REQUESTED, path, {**more, **said})
 
 
 async def wind_down(session: Session) -> None:

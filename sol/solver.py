@@ -16,10 +16,10 @@ from luna.errors import WorkerConfigError
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
 from luna.models import gate_name, resolve_chat_model
-from luna.protocol import Usage, Worker, WorkerSpec
+from luna.protocol import Worker, WorkerSpec
 from luna.workers.function import FunctionWorker
 from luna.workers.registry import WorkerSettings, make_worker
-from sol.ambient import AMBIENT, enter
+from sol.ambient import charging, enter, narrowed
 from sol.asking import asked, to_resume
 from sol.blocking import run_blocking
 from sol.definition import input_hashes, recheck
@@ -135,9 +135,7 @@ class Sol:
                 "give sol_model (--sol-model) or set SOL_MODEL."
             )
         chain = enter(given.task.goal)
-        around = AMBIENT.get()
-        if around is not None:
-            strategy = strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
+        strategy = narrowed(strategy)
         data = self._run_data(given, workspace, spec) | {"strategy": strategy.model_dump(mode="json")}
         if file:
             data["files"]["strategy"] = file
@@ -171,18 +169,17 @@ class Sol:
     def _launch(self, setup: Setup, session: Session, arrived: Sequence[Event]) -> Run:
         run = Run(session.lease.run, session.tree, self.open_journal, session)
 
+        charge = charging(session.tree.spent)
+
         def told(_event: Event) -> None:
             run.changed.set()
+            charge()
 
         async def work() -> None:
             try:
                 await drive(session, arrived, listeners=[told])
             finally:
                 await self._done_with(setup.journal)
-                around = AMBIENT.get()
-                if around is not None:
-                    spent = session.tree.spent
-                    around.charge(Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost))
 
         run.task = asyncio.create_task(work(), name=f"sol run {run.id}")
         run.task.add_done_callback(lambda _task: run.changed.set())
@@ -232,7 +229,8 @@ class Sol:
         if not before.nodes:
             raise ConflictError(f"Run {found} was killed before its task was recorded; start it anew.")
         strategy, changed = recheck(before.config, accept_changes=accept_changes)
-        strategy = strategy.with_limits(max_depth=self.max_depth, budget=self.budget)
+        strategy = narrowed(strategy.with_limits(max_depth=self.max_depth, budget=self.budget))
+        chain = enter(before.root.assignment["goal"])
         setup = self._setup(Path(before.config["workspace"]), before.config)
         await setup.journal.open()
         try:
@@ -246,7 +244,7 @@ class Sol:
         except BaseException:
             await self._done_with(setup.journal)
             raise
-        session = setup.session(lease, tree, strategy, (tree.root.assignment["goal"],))
+        session = setup.session(lease, tree, strategy, chain)
         session.before_s = ((await setup.journal.info(found)).summary or {}).get("elapsed_s", 0.0)
         return self._launch(setup, session, arrived)
 

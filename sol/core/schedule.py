@@ -81,7 +81,7 @@ def _short(tree: Tree, reserve: dict[str, Any], budget: Budget) -> str | None:
 
 def passed(tree: Tree, budget: Budget) -> str | None:
     """Name of a budget that what was spent has gone beyond, or None. Source: S13."""
-    for name in ("tokens", "cost"):
+    for name in ("calls", "tokens", "cost"):
         limit = getattr(budget, name)
         if limit is not None and getattr(tree.spent, name) > limit:
             return name

@@ -208,3 +208,30 @@ async def test_split_out_of_an_integration_does_not_block_itself(sol: Callable[.
     made = sol(ScriptedWorker.succeeding(), ScriptedPlanner(table, answer=answer), strategy=strategy)
     run = await asyncio.wait_for(made.asolve(task()), 5.0)
     assert (run.status, run.result) == ("success", "fits")
+
+
+@pytest.mark.req("S13")
+@pytest.mark.case("DEPTH-02")
+async def test_runs_inside_parallel_branches_stop_at_the_budget_of_the_outermost(sol: Callable[..., Sol]) -> None:
+    names = iter(range(1000))
+    clock = FakeClock(auto=True, idle_s=0.01)
+    inner: list[Run] = []
+
+    async def work(inputs: dict[str, Any], assignment: Assignment) -> Any:
+        if assignment.goal == GOAL:
+            return stuck()
+        script = [Pause(1.0), Spent(usage=Usage(calls=1, tokens=30)), stuck()]
+        worker = ScriptedWorker(lambda _: script, clock=clock)
+        planner = ScriptedPlanner(
+            lambda _: split_into(f"find red {next(names)}", f"find blue {next(names)}"), usage=Usage()
+        )
+        made = sol(worker, planner, clock=clock, strategy=strategy_of(concurrency=1))
+        run = await made.start(task(f"open {assignment.goal}"))
+        inner.append(run)
+        return (await run.wait()).result
+
+    planner = ScriptedPlanner({GOAL: split_into("box a", "box b")}, usage=Usage())
+    run = await sol(work, planner, clock=clock, budget={"tokens": 100}).asolve(task())
+    assert (run.status, run.tree[""].kind) == ("exhausted", "budget")
+    assert run.spent.tokens == sum(one.spent.tokens for one in inner) <= 100 + 2 * 30
+    assert all(one.status in {"interrupted", "exhausted"} for one in inner)

@@ -194,6 +194,16 @@ async def test_request_that_the_state_does_not_allow_is_refused(sol: Callable[..
         await made.aresume(run.id)
 
 
+async def test_retry_names_what_is_new_and_a_worker_that_cannot_be_read_is_refused(sol: Callable[..., Sol]) -> None:
+    made = sol(ScriptedWorker(lambda a: done() if "New: use a lamp" in a.context else stuck()), strategy="single")
+    run = await made.asolve(task())
+    assert run.status == "failed"
+    with pytest.raises(ConflictError, match="cannot be asked to retry"):
+        await made.request(run.id, "retry", {"node": "", "worker": {"kind": ""}}, by="ann")
+    again = await (await made.start_again(run.id, ask={"kind": "retry", "node": "", "note": "use a lamp"})).wait()
+    assert (again.status, again.tree[""].counts["attempt"]) == ("success", 2)
+
+
 async def test_live_run_is_cancelled_from_outside(sol: Callable[..., Sol]) -> None:
     begun = asyncio.Event()
     worker = ScriptedWorker(telling(begun, asyncio.Event()))
