@@ -24,7 +24,7 @@ class Coverage:
 
 
 def check_coverage(
-    rules: Sequence[Rule], children: Sequence[Collection[str | None]], *, max_steps: int = 100_000
+    rules: Sequence[Rule], children: Sequence[Collection[str | None]], *, max_steps: int = 20_000
 ) -> Coverage:
     """Find the first combination of child verdicts for which no rule can hold.
 

@@ -205,11 +205,11 @@ def test_repeated_ignores_long_prose() -> None:
     assert repeated(" ".join(f"Step {i}: look at file {i * 7919 % 1000}." for i in range(10_000))) is None
 
 
-@pytest.mark.parametrize("text", ["ab" * 200_000, ("a" * 1999 + "b") * 200, "a" * 399_999 + "b"])
+@pytest.mark.parametrize("text", ["ab" * 100_000, ("a" * 1999 + "b") * 100, "a" * 199_999 + "b"])
 def test_repeated_is_linear(text: str) -> None:
     began = time.process_time()
     repeated(text)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize("options", [{"min_repeats": 5}, {"min_characters": 63}])

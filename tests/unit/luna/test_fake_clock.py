@@ -34,6 +34,19 @@ async def test_sleeper_that_sleeps_again_is_woken_within_one_advance() -> None:
     assert (ticks, task.done()) == ([2, 4, 6], True)
 
 
+async def test_sleep_of_no_time_lets_others_run_and_needs_no_move() -> None:
+    clock, order = FakeClock(), []
+
+    async def other() -> None:
+        order.append("other")
+
+    task = asyncio.ensure_future(other())
+    await clock.sleep(0)
+    order.append("own")
+    await clock.sleep(-1)
+    assert (order, clock.monotonic(), task.done()) == (["other", "own"], 0, True)
+
+
 async def test_auto_clock_runs_a_program_through_in_no_time() -> None:
     clock = FakeClock(auto=True)
 

@@ -211,3 +211,11 @@ def test_registry_add_survives_a_record_that_is_gone(tmp_path: Path, sleeper: "s
     registry.add(Family(Origin("a", sleeper.pid, started_of(sleeper)), held=True))
     registry.kill_all_now()
     assert sleeper.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("key", "run", "node"), [("run-1/01/attempt/2", "run-1", "01"), ("run-1//attempt/1", "run-1", ""), ("", "", "")]
+)
+def test_registry_of_an_attempt_has_the_names_in_its_key(tmp_path: Path, key: str, run: str, node: str) -> None:
+    own = ProcessRegistry(tmp_path).for_attempt(key)
+    assert (own.run, own.node) == (run, node)
