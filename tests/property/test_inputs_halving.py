@@ -16,9 +16,7 @@ from luna.inputs import NotSplittableError, as_bytes, halve, materialise, size_o
 
 PLENTY = 1 << 24
 
-lines = st.lists(
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\0"), max_size=4), max_size=8
-)
+lines = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\0"), max_size=4), max_size=8)
 texts = st.builds(lambda parts, end: "\n".join(parts) + end, lines, st.sampled_from(["", "\n"]))
 cells = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n"), max_size=6)
 tables = st.lists(st.tuples(cells, cells), max_size=10)
