@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ def _loop_is_running() -> bool:
 def _in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     outcome: list[T] = []
     broken: list[BaseException] = []
-    begun = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
     async def main() -> T:
@@ -46,16 +47,18 @@ def _in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
             broken.append(error)
         finally:
             begun.set()
+            ended.set()
 
-    thread = threading.Thread(target=work, name="sol", daemon=True)
-    thread.start()
+    threading.Thread(target=work, name="sol", daemon=True).start()
+    # Not `join`: when that is interrupted, Python 3.11 takes the thread for ended, and a second one returns at once.
     try:
-        thread.join()
+        ended.wait()
     except KeyboardInterrupt:
         begun.wait()
         for loop, task in running:
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+            with suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(task.cancel)
+        ended.wait()
         raise
     if broken:
         raise broken[0]
