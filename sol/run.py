@@ -39,7 +39,7 @@ class Run:
     _past: list[Event] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {self.status or 'pending'}, {len(self.state.nodes):,} nodes>"
+        return f"<Run {self.id}: {self.status or 'pending'}, {self.state.size}>"
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").run_html(self.state, self.id, result=self.result))
