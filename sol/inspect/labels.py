@@ -56,8 +56,8 @@ _DOING = {
 
 
 def clean(text: object) -> str:
-    """Any text as one line that cannot steer a terminal."""
-    return " ".join(strip_controls(str(text)[:MAX_CHARACTERS]).split())
+    """Any text as one line that cannot steer a terminal and can be written as UTF-8."""
+    return " ".join(strip_controls(str(text)[:MAX_CHARACTERS]).encode("utf-8", "replace").decode().split())
 
 
 def name_of(path: str) -> str:
