@@ -28,7 +28,7 @@ FILLS = {
 }
 """Fill and stroke of each state; text on them is dark."""
 
-_MERMAID_SPECIAL = re.compile(r"""[&<>"'`#;{}\[\]()|\\]""")
+_MERMAID_SPECIAL = re.compile(r"""[&<>"`#;]""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from sol.inspect.soundness import sound
 from sol.tree.node import State, Tree
 from sol.tree.timeline import Span
 
+SUMMARY = 80
+"""So many nodes of a tree that is too large to be drawn as a whole."""
+
 _WHAT = "plot"
 _KINDS = {
     "attempt": "#4c8dc9",
@@ -32,6 +35,7 @@ _CRITICAL = "#c62828"
 _INK, _DIM, _GUIDE = "#222222", "#6b7280", "#b0bec5"
 _TREE_IN, _TIME_IN, _ALONE_IN = 5.4, 4.6, 8.0
 _INDENT_IN = 0.17
+_DPI = 130
 _DEEPEST = 12
 """Levels of indentation; deeper ones stand where this one does."""
 
@@ -68,7 +72,7 @@ class _Sizes:
 
     def characters(self, inches: float) -> int:
         """How many characters fit into so many inches."""
-        return max(int(inches * 72 / (self.font * 0.58)), 8)
+        return max(int(inches * 72 / (self.font * 0.54)), 8)
 
 
 def plot(tree: Tree, spans: Sequence[Span], *, room: int, title: str) -> Any:  # noqa: ANN401 - a matplotlib Figure
@@ -77,12 +81,12 @@ def plot(tree: Tree, spans: Sequence[Span], *, room: int, title: str) -> Any:  #
     Args:
         tree: The tree.
         spans: Its time line; empty: only the tree is drawn.
-        room: Most nodes, at least 1.
+        room: Most nodes, at least 1. A tree with more is summed up in `SUMMARY` of them.
         title: Name of the run.
     """
     figure_module = required("matplotlib.figure", what=_WHAT)
     tree, faults = sound(tree)
-    rows = _rows(tree, room)
+    rows = _rows(tree, room if len(tree.nodes) <= room else min(room, SUMMARY))
     sizes = _Sizes(max(len(rows) + len(faults), 1))
     width = _TREE_IN + _TIME_IN if spans else _ALONE_IN
     figure = _shown(figure_module.Figure)(figsize=(width, sizes.height_in), dpi=100, facecolor="white")
@@ -105,7 +109,7 @@ def _shown(figure: Any) -> Any:  # noqa: ANN401 - a class of matplotlib
 
     def as_png(self: Any) -> bytes:  # noqa: ANN401 - a Figure
         out = BytesIO()
-        self.savefig(out, format="png", dpi=100)
+        self.savefig(out, format="png", dpi=_DPI)
         return out.getvalue()
 
     return type("TreeFigure", (figure,), {"_repr_png_": as_png, "__doc__": "A figure that notebooks show."})
@@ -179,7 +183,7 @@ def _draw_tree(axes: Any, rows: Sequence[_Row], sizes: _Sizes, width_in: float, 
 def _beside(axes: Any, x: float, y: float, before: str, words: str, write: dict[str, Any]) -> None:  # noqa: ANN401 - Axes
     """Write words behind others, where those end."""
     path = required("matplotlib.textpath", what=_WHAT).TextPath((0, 0), before, size=write["fontsize"])
-    axes.text(x + path.get_extents().x1 / 72 + 0.07, y, words, color=_DIM, **write)
+    axes.text(x + path.get_extents().x1 / 72 + 0.12, y, words, color=_DIM, **write)
 
 
 # --- the time line ---------------------------------------------------------------------------------------------------

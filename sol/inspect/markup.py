@@ -69,12 +69,14 @@ _BASE = """
 .sol details[open]>summary::before{content:"\\25BE"}
 .sol .leaf{padding-left:.9em}
 .sol pre{margin:4px 0;padding:6px 9px;background:var(--sol-line);border-radius:4px;max-height:18em;overflow:auto;
-white-space:pre-wrap;overflow-wrap:anywhere;color:inherit;font-size:12px;line-height:1.45}
+white-space:pre-wrap;overflow-wrap:anywhere;color:inherit;font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,
+monospace}
 .sol table{border-collapse:collapse;margin:3px 0 8px;font-size:13px;color:inherit}
-.sol td,.sol th{text-align:left;vertical-align:top;padding:1px .9em 1px 0;border:0;background:none;white-space:normal}
+.sol td,.sol th{text-align:left!important;vertical-align:top!important;padding:1px .9em 1px 0!important;border:0;
+background:none;white-space:normal;max-width:none}
 .sol th{font-weight:400;color:var(--sol-dim);white-space:nowrap}
 .sol tr{background:none!important}
-.sol td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--sol-dim)}
+.sol td.n{text-align:right!important;font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--sol-dim)}
 .sol h4{font-size:13px;margin:9px 0 2px;font-weight:600}
 .sol .bad{color:var(--sol-failed)}
 """
@@ -142,17 +144,13 @@ def preview(value: Any) -> str:  # noqa: ANN401 - JSON
 def _json(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     """Piece by piece, so that no more of a large value is written than is shown."""
     flat = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value[:PREVIEW])
-    try:
-        yield from json.JSONEncoder(ensure_ascii=False, indent=None if flat else 2).iterencode(value)
-    except RecursionError:
-        yield "…"
+    # Nested values are indented, so that enough has been written long before Python's recursion limit.
+    return json.JSONEncoder(ensure_ascii=False, indent=None if flat else 2).iterencode(value)
 
 
-def table(rows: Iterable[Sequence[str]], *, classes: Sequence[str], head: Sequence[str] = ()) -> str:
+def table(rows: Iterable[Sequence[str]], *, classes: Sequence[str]) -> str:
     """Rows of cells that are HTML already; `classes` are those of the columns."""
     out = ["<table>"]
-    if head:
-        out.append("<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>")
     for row in rows:
         cells = (f'<td class="{kind}">{cell}</td>' for kind, cell in zip(classes, row, strict=True))
         out.append(f"<tr>{''.join(cells)}</tr>")

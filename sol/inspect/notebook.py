@@ -4,7 +4,7 @@ Pure and iterative; the size of what comes out has a limit whatever the run hold
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ def _rows(tree: Tree, room: int, busy: Mapping[str, str]) -> Iterator[str]:
     lines = outline(tree, room=room)
     if not tree.nodes:
         yield '<div class="q">nothing yet</div>'
-    unfolded = len(lines) <= OPENED
+    unfolded = _unfolded(lines)
     columns = _Columns(tokens=any(line.tokens for line in lines), cost=any(line.cost for line in lines))
     closing: list[tuple[int, str]] = []
     for place, line in enumerate(lines):
@@ -124,14 +124,22 @@ def _rows(tree: Tree, room: int, busy: Mapping[str, str]) -> Iterator[str]:
             if line.hidden:
                 yield _more(line)
             continue
-        opened = " open" if follows and (unfolded or line.depth < 2 or _restless(line)) else ""
+        opened = " open" if follows and line.node.path in unfolded else ""
         yield f'<details{opened}><summary>{row}</summary><div class="k">'
         closing.append((line.depth, (_more(line) if line.hidden else "") + "</div></details>"))
     yield "".join(end for _, end in reversed(closing))
 
 
-def _restless(line: Line) -> bool:
-    return line.node.state not in _CALM or any(state not in _CALM for state in line.hidden)
+def _unfolded(lines: Sequence[Line]) -> set[str]:
+    """Paths of the nodes below which something is to be seen at once."""
+    if len(lines) <= OPENED:
+        return {line.node.path for line in lines}
+    found = {line.node.path for line in lines if line.depth < 2}
+    for line in reversed(lines):
+        restless = line.node.state not in _CALM or any(state not in _CALM for state in line.hidden)
+        if line.above is not None and (restless or line.node.path in found):
+            found.add(line.above.path)
+    return found
 
 
 def _more(line: Line) -> str:

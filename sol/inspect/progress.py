@@ -32,10 +32,10 @@ def shown(session: Session | None, run_id: str) -> AbstractAsyncContextManager[N
         return nullcontext()
     if in_notebook():
         return _in_cell(session, run_id)
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    console = _Console(stderr=True, markup=False, highlight=False, emoji=False)
     if console.is_terminal and not console.is_dumb_terminal:
         return _in_terminal(session, run_id, console)
-    return _in_lines(session, console)
+    return _in_lines(session)
 
 
 def in_notebook() -> bool:
@@ -43,6 +43,13 @@ def in_notebook() -> bool:
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None
     return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+class _Console(Console):
+    """A console that tells of a terminal that has gone away; others end the program then."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError("The terminal has gone away.")
 
 
 @dataclass(slots=True)
@@ -108,13 +115,13 @@ async def _in_terminal(session: Session, run_id: str, console: Console) -> Async
 
 
 @asynccontextmanager
-async def _in_lines(session: Session, console: Console) -> AsyncIterator[None]:
+async def _in_lines(session: Session) -> AsyncIterator[None]:
     def told(event: Event) -> None:
         node = session.tree.nodes[event.node]
         if event.type == EventType.SETTLED and node.depth <= 1:
             above = session.tree.nodes[node.parent] if node.path else None
             with suppress(OSError):
-                console.print(settled_line(event, node, above), soft_wrap=True)
+                print(settled_line(event, node, above), file=sys.stderr, flush=True)
 
     session.listeners.append(told)
     try:

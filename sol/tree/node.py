@@ -178,7 +178,12 @@ class Tree:
     over: str = ""
 
     def __repr__(self) -> str:
-        return f"<Tree: {self.status or 'pending'}, {len(self.nodes):,} nodes>"
+        return f"<Tree: {self.status or 'pending'}, {self.size}>"
+
+    @property
+    def size(self) -> str:
+        """How many nodes there are, in words."""
+        return "1 node" if len(self.nodes) == 1 else f"{len(self.nodes):,} nodes"
 
     @property
     def root(self) -> Node:

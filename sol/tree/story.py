@@ -80,7 +80,7 @@ def story_of(tree: Tree, path: str, events: Iterable[Event]) -> Story:
     path = "" if path == ROOT_NAME else path
     node = tree.nodes.get(path)
     if node is None:
-        raise NotFoundError(f"There is no node {path!r} among the {len(tree.nodes):,} of this tree. List their paths.")
+        raise NotFoundError(f"There is no node {path!r} in this tree of {tree.size}. `to_dataframe()` lists them all.")
     began: float | None = None
     own: list[Event] = []
     for event in events:
@@ -109,15 +109,16 @@ def story_of(tree: Tree, path: str, events: Iterable[Event]) -> Story:
 def _checks(events: Iterable[Event]) -> list[Mapping[str, Any]]:
     """All check results; what a judge said later takes the place of what programs could not check."""
     found: list[Mapping[str, Any]] = []
+    newest = 0
     for event in events:
         if event.type == EventType.CHECKED:
+            newest = len(found)
             found += [{**check, "n": event.data["n"]} for check in event.data["results"]]
         elif event.type == EventType.ANSWER and event.data["kind"] == "judge":
-            last = found[-1]["n"] if found else 0
             open_ = [
                 place
-                for place, one in enumerate(found)
-                if one["n"] == last and one["ok"] is None and one["kind"] in _BY_WORDS
+                for place, check in enumerate(found[newest:], start=newest)
+                if check["ok"] is None and check["kind"] in _BY_WORDS
             ]
             for place, verdict in zip(open_, event.data["answer"]["verdicts"], strict=False):
                 found[place] = {**found[place], "ok": verdict["holds"], "detail": verdict["reason"]}

@@ -62,7 +62,7 @@ class TreeView:
     def __repr__(self) -> str:
         name = f"{self._name}: " if self._name else ""
         states = ", ".join(f"{count:,} {state}" for state, count in self.counts().items())
-        return f"<TreeView {name}{len(self):,} nodes{f', {states}' if states else ''}>"
+        return f"<TreeView {name}{self._tree.size}{f', {states}' if states else ''}>"
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").run_html(self._tree, self._name))
