@@ -5,6 +5,7 @@ The same data fills a file and goes over the wire. Nothing here knows HTML; text
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from luna.text import strip_controls
@@ -135,24 +136,26 @@ class Rows:
 
     def place(self, path: str) -> int:
         """A node's place; -1 when there is no such node."""
-        if path not in self._places:
-            new = list(self._tree.nodes)[len(self._places) :]
-            self._places.update({one: len(self._places) + i for i, one in enumerate(new)})
+        if len(self._places) < len(self._tree.nodes):
+            for new in islice(self._tree.nodes, len(self._places), None):
+                self._places[new] = len(self._places)
         return self._places.get(path, -1)
 
     def of(self, paths: Iterable[str], activity: Mapping[str, str]) -> list[list[Any]]:
         """The rows of some nodes; the page's script names the columns."""
         doing = labels.doing(self._tree, activity)
-        return [self._row(self._tree.nodes[path], doing.get(path, "")) for path in paths]
+        return [self._row(self.place(path), self._tree.nodes[path], doing.get(path, "")) for path in paths]
 
-    def _row(self, node: Node, doing: str) -> list[Any]:
-        above = self._tree.nodes[node.parent] if node.path else None
-        base = above.path if above is not None else ""
+    def _row(self, own: int, node: Node, doing: str) -> list[Any]:
+        place = self.place(node.parent)
+        # Only in a damaged file is the node above younger or missing; what hangs in the air is shown below the first.
+        fits = 0 <= place < own
+        above = self._tree.nodes[node.parent] if fits else None
         spent = node.spent
         return [
-            -1 if above is None else self.place(above.path),
-            # Paths grow with the depth: only what a node adds to its parent's is kept.
-            node.path[len(base) :] if node.path.startswith(base) else [node.path],
+            place if fits else min(own, 1) - 1,
+            # Paths grow with the depth: only what a node adds to the path above it is kept.
+            node.path[len(node.parent) :] if fits and node.path.startswith(node.parent) else [node.path],
             str(node.state),
             node.kind,
             cut(labels.title_of(node, above), TITLE_CHARACTERS),

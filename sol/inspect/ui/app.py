@@ -184,11 +184,11 @@ class _Addresses:
         return HTMLResponse(self.shell)
 
     async def runs(self, _request: Request) -> Response:
-        return JSONResponse({"where": self.service.where, "runs": await self.service.runs()})
+        return _json({"where": self.service.where, "runs": await self.service.runs()})
 
     async def overview(self, request: Request) -> Response:
         async with self._followed(request) as (followed, _):
-            return JSONResponse(followed.overview())
+            return _json(followed.overview())
 
     async def story(self, request: Request) -> Response:
         path = request.query_params.get("node", "")
@@ -196,7 +196,7 @@ class _Addresses:
             found = await followed.story(journal, path)
         if found is None:
             raise NotFoundError(f"Run {followed.run_id} has no node {path!r}.")
-        return JSONResponse(found)
+        return _json(found)
 
     async def events(self, request: Request) -> Response:
         generation, after = _mark_of(request)
@@ -215,6 +215,11 @@ class _Addresses:
         self.service.require_store()
         async with self.service.sol.open_journal() as journal:
             yield await self.service.follow(journal, request.path_params["run"]), journal
+
+
+def _json(value: object) -> Response:
+    """A JSON answer; Starlette's own cannot hold half a surrogate pair."""
+    return Response(json.dumps(value, separators=(",", ":")), media_type="application/json")
 
 
 def _mark_of(request: Request) -> tuple[int, int]:

@@ -33,8 +33,7 @@ const app = {
     });
     $("open-all").addEventListener("click", () => { this.model.setAll(true); this.tree.refresh(); });
     $("close-all").addEventListener("click", () => { this.model.setAll(false); this.tree.refresh(); });
-    const { spent } = this.model.about;
-    if (this.source.ask || spent.tokens || spent.cost || spent.calls || spent.seconds) this.drawColumns();
+    this.drawColumns();
     window.addEventListener("beforeprint", () => this.drawPrint());
     window.addEventListener("afterprint", () => $("print").replaceChildren());
     narrow.addEventListener("change", () => this.drawAll());
@@ -43,6 +42,7 @@ const app = {
   drawAll() {
     drawGlance(this.model);
     this.drawStates();
+    $("strip").hidden = !this.model.spans.length;
     this.time.draw();
     this.tree.refresh();
   },
