@@ -1,18 +1,15 @@
 """The command `sol`: puts the commands together, and ends with one message and one exit code whatever happens."""
 
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
 import typer
 
-from luna.errors import LunaError
 from sol._version import __version__
 from sol.cli import models, runs, solve, strategies, ui, workflow
 from sol.cli.failures import EXIT_CODES, Code, explain
-from sol.errors import SolError
 
 app = typer.Typer(
     name="sol",
@@ -72,23 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # in JSON, that form of half a surrogate pair is even right
-    code = _ended(arguments)
+    code = Code.SOLVED
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read the output has gone away; nothing else may be tried on it when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = code or Code.NOT_SOLVED
-    sys.exit(code)
-
-
-def _ended(arguments: Sequence[str] | None) -> int:
-    try:
-        app(args=arguments, prog_name="sol")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else Code.SOLVED
-    except (SolError, LunaError) as error:
-        return explain(error)
+        app(args=arguments, prog_name="sol")  # ends the process itself, quietly too where its output is read no more
     except Exception as error:  # noqa: BLE001 - the last place where it can be explained
-        return explain(error)
-    return Code.SOLVED
+        code = explain(error)
+    sys.exit(code)

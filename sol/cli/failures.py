@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from contextlib import suppress
 from enum import IntEnum
 
 from luna.errors import LunaError, WeightsError
@@ -63,5 +64,6 @@ def explain(error: Exception) -> Code:
     message = str(error)
     if not isinstance(error, SolError | LunaError):
         message = f"Sol itself is broken: {type(error).__name__}: {message}. {DEBUG}=1 shows where."
-    print(f"error: {redact(strip_controls(message))}", file=sys.stderr)
+    with suppress(OSError):  # a terminal that has gone away
+        print(f"error: {redact(strip_controls(message))}", file=sys.stderr)
     return code_of(error)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,13 @@ class Shown:
     def console(self, *, stderr: bool = True) -> Console:
         """A console that interprets no markup."""
         return Console(stderr=stderr, no_color=self.no_color or None, markup=False, highlight=False, emoji=False)
+
+    def say(self, *lines: str | Text) -> None:
+        """Print lines on standard error unless nothing is to be said. A terminal that has gone away is no error."""
+        console = self.console()
+        with suppress(OSError):
+            for line in () if self.quiet or self.as_json else lines:
+                console.print(line, soft_wrap=True)
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:  # noqa: ANN401 - JSON

@@ -31,8 +31,8 @@ class View:
         self._shown = shown
         self._stops = stops
         self._console = shown.console()
-        self._speaks = not (shown.quiet or shown.as_json)
-        self.draws = self._speaks and self._console.is_terminal and not self._console.is_dumb_terminal
+        speaks = not (shown.quiet or shown.as_json)
+        self.draws = speaks and self._console.is_terminal and not self._console.is_dumb_terminal
         self.gone = False
         self._live = LiveTree(run.state, run.id, self._console, sol.clock, elapsed=self._elapsed)
         stops.say = self._say
@@ -44,8 +44,8 @@ class View:
     def _say(self, text: str) -> None:
         if self.draws:
             self._live.note = text
-        elif self._speaks:
-            self._console.print(text, soft_wrap=True)
+        else:
+            self._shown.say(text)
 
     def headline(self) -> Text:
         """The run in one line."""
@@ -58,11 +58,11 @@ class View:
             self._print(output.event_line(self._run.id, event))
         elif self.draws:
             self._live.told(event)
-        elif self._speaks and event.type in {EventType.SETTLED, EventType.ASKED}:
+        elif event.type in {EventType.SETTLED, EventType.ASKED}:
             node = self._run.tree[event.node]
             if node.depth <= _TOP:
                 above = self._run.tree[node.parent] if node.path else None
-                self._console.print(settled_line(event, node, above), soft_wrap=True)
+                self._shown.say(settled_line(event, node, above))
 
     def _print(self, line: str) -> None:
         if self.gone:

@@ -211,8 +211,7 @@ async def _ask(sol: Sol, run_id: str, request: dict[str, Any], shown: Shown, *, 
     payload = {name: value for name, value in request.items() if name != "kind"}
     await sol.request(run_id, request["kind"], payload, by=who)
     done = f"passed on to {holder}" if holder is not None else f"noted; go on with: sol resume {run_id}{shown.again}"
-    if not shown.quiet:
-        shown.console().print(done, soft_wrap=True)
+    shown.say(done)
     return Code.SOLVED
 
 
@@ -229,7 +228,6 @@ def somebody() -> str:
 
 async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
     """Work on a run until it comes to a halt, and tell about it; the exit code."""
-    console = shown.console()
     await _end_leftovers(sol, shown)
     with Stops(sol.processes) as stops:
         run = await begin()
@@ -248,11 +246,9 @@ async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
         return code
     if run.solved and shown.output is None:
         output.print_result(run)
-    if not shown.quiet:
-        if not view.draws:
-            console.print(view.headline(), soft_wrap=True)
-        for line in output.notes(run, again=shown.again, written=written, where=where(sol)):
-            console.print(line, soft_wrap=True)
+    if not view.draws:
+        shown.say(view.headline())
+    shown.say(*output.notes(run, again=shown.again, written=written, where=where(sol)))
     return code
 
 
@@ -282,8 +278,6 @@ async def _end_leftovers(sol: Sol, shown: Shown) -> None:
     if not found:
         return
     left = await sol.processes.end_leftovers()
-    if not shown.quiet:
-        commands = ", ".join(sorted({f"{labels.clean(one.command)} of run {one.run}" for one in found}))
-        failed = f"; {len(left)} could not be ended: pids {', '.join(str(one.pid) for one in left)}" if left else ""
-        words = f"ended what a killed run had left: {labels.number(len(found), 'worker process')} ({commands}){failed}"
-        shown.console().print(words, soft_wrap=True)
+    commands = ", ".join(sorted({f"{labels.clean(one.command)} of run {one.run}" for one in found}))
+    failed = f"; {len(left)} could not be ended: pids {', '.join(str(one.pid) for one in left)}" if left else ""
+    shown.say(f"ended what a killed run had left: {labels.number(len(found), 'worker process')} ({commands}){failed}")

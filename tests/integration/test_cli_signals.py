@@ -189,7 +189,6 @@ async def test_kill_leaves_a_run_that_can_be_resumed(sol: Commands) -> None:
     finish(sol, begun_twice={"10/attempt/1", "11/attempt/1"})
 
 
-@pytest.mark.case("PROC-01")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_signal_ends_all_processes_of_the_workers(sol: Commands, number: signal.Signals) -> None:
     (sol.directory / "sleep.yaml").write_text(SLEEPER % "true")
@@ -201,7 +200,6 @@ async def test_signal_ends_all_processes_of_the_workers(sol: Commands, number: s
     assert not [pid for pid in sol.pids if is_alive(pid)]
 
 
-@pytest.mark.case("PROC-01")
 async def test_second_signal_ends_everything_at_once(sol: Commands) -> None:
     (sol.directory / "sleep.yaml").write_text(SLEEPER % "trap '' TERM")
     process = sol.start("solve", "sleep.yaml", stderr=subprocess.PIPE)
@@ -215,7 +213,6 @@ async def test_second_signal_ends_everything_at_once(sol: Commands) -> None:
     assert sol.newest()["status"] == "killed"
 
 
-@pytest.mark.case("PROC-01")
 async def test_leftovers_of_a_killed_run_are_reported_and_ended_by_the_next_start(sol: Commands) -> None:
     (sol.directory / "sleep.yaml").write_text(SLEEPER % "true")
     process = sol.start("solve", "sleep.yaml")

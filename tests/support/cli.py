@@ -12,8 +12,8 @@ import pytest
 from sol.cli import main
 
 WORKER = """
-from pathlib import Path
-from luna.protocol import Failed, Stuck, Success
+import asyncio, os, signal
+from luna.protocol import Failed, Stuck
 
 def note(delivery):
     with (delivery.workspace / "attempts.txt").open("a") as file:
@@ -33,6 +33,13 @@ def ask(inputs, assignment, delivery):
     if "Answer to" in assignment.context:
         return assignment.context.rpartition("”: ")[2]
     return Stuck(kind="needs_human", blocker="Nobody said which colour is meant", question="Which colour?")
+
+async def stop(inputs, *, delivery):
+    note(delivery)
+    if (delivery.workspace / "go").exists():
+        return inputs["numbers"]
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.Event().wait()
 
 def fail(inputs, assignment, delivery):
     note(delivery)

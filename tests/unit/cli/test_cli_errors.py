@@ -10,8 +10,10 @@ from sol.cli import main
 from sol.cli.failures import BrokenRunError, Code, code_of
 from sol.cli.options import budget_of, same_place
 from sol.cli.output import table
+from sol.cli.places import where
 from sol.cli.results import write_json
 from sol.errors import PlannerError, SolError, StoreError, UsageError
+from sol.journal import MemoryJournal
 from sol.run import Run
 from sol.solver import Sol
 from tests.support.cli import CommandLine
@@ -181,6 +183,10 @@ def test_reader_that_goes_away_is_no_error_worth_a_message(
     assert capfd.readouterr().err == ""
     os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
     stdout.close()
+
+
+def test_place_of_a_journal_in_memory_has_a_name() -> None:
+    assert where(Sol(store=MemoryJournal())) == "memory"
 
 
 def test_budget_is_read() -> None:

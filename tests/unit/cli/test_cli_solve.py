@@ -1,9 +1,16 @@
+import asyncio
+import io
 import json
+import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.cli import CommandLine
+from sol.cli import main
+from sol.journal import SqlJournal, default_url, this_process
+from tests.support.cli import CommandLine, Ended
 
 
 def test_solve_prints_the_result_on_stdout_and_everything_else_on_stderr(sol: CommandLine) -> None:
@@ -195,6 +202,7 @@ def test_retry_of_the_same_needs_something_new(sol: CommandLine) -> None:
     ended = sol("retry", "latest", ".", "--note", "it is blue")
     assert (ended.code, ended.out) == (0, "blue\n")
     assert sol.attempts == ["/attempt/1", "/attempt/2"]
+    assert "attempt 2 started (new: information)" in sol("show", "--node", ".").out
 
 
 def test_retry_can_name_another_worker(sol: CommandLine) -> None:
@@ -212,3 +220,148 @@ def test_retry_of_what_is_solved_is_a_conflict(sol: CommandLine) -> None:
     ended = sol("retry", "latest", "0", "--note", "again")
     assert ended.code == 4
     assert "is solved; there is nothing to try again" in ended.err
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_solve_at_a_terminal_draws_a_tree_and_shortens_the_result(
+    sol: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, err = Terminal(), Terminal()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    with pytest.raises(SystemExit) as end:
+        main(["solve", sol.task(numbers=str(list(range(40))))])
+    assert end.value.code == 0
+    shown = out.getvalue().splitlines()
+    assert len(shown) == 21
+    assert re.fullmatch(r"… \(sol show \w+ -o FILE writes all of it\)", shown[-1])
+    assert "✓ success" in err.getvalue()
+    assert err.getvalue().count("79 nodes") >= 1
+    assert "0 success: " not in err.getvalue()
+
+
+def test_solve_at_a_dumb_terminal_draws_nothing(sol: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    err = Terminal()
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stderr", err)
+    with pytest.raises(SystemExit):
+        main(["solve", sol.task()])
+    assert "0 success: " in err.getvalue()
+    assert "\x1b" not in err.getvalue()
+
+
+def test_task_in_words_comes_from_standard_input(sol: CommandLine) -> None:
+    ended = sol("solve", "-", "--model", "local:nope", stdin="Name the largest planet\n")
+    assert "No local model is named 'nope'" in ended.err
+
+
+def test_answer_is_passed_on_to_the_process_at_work(sol: CommandLine) -> None:
+    sol("solve", sol.task(function="ask", goal="Name the colour of the sky"))
+    run = sol.run_id()
+
+    async def held() -> Ended:
+        async with SqlJournal(default_url(sol.directory)) as journal:
+            lease = await journal.claim(run, this_process("somebody else"), now=0.0)
+            ended = await asyncio.to_thread(sol, "answer", run, "blue")
+            (request,) = await journal.take(lease)
+        assert (request.kind, request.payload) == ("answer", {"node": "", "text": "blue"})
+        return ended
+
+    ended = asyncio.run(held())
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.startswith(f"passed on to process {os.getpid()} on host ")
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_resumed(sol: CommandLine) -> None:
+    ended = sol("solve", sol.task(function="stop", strategy="single"))
+    assert (ended.code, ended.out) == (130, "")
+    run = sol.run_id()
+    assert "Stopping the workers; the run can be resumed. Ctrl-C again ends everything at once.\n" in ended.err
+    assert "not solved: Stopped by Ctrl-C.\n" in ended.err
+    assert f"go on with: sol resume {run}\n" in ended.err
+    Path("go").touch()
+    assert sol("resume", run, "-q", "-o", "-").out == "[\n  1,\n  2,\n  3,\n  4\n]\n"
+
+
+def test_ctrl_c_is_understood_in_the_live_tree(sol: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    err = Terminal()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stderr", err)
+    with pytest.raises(SystemExit) as end:
+        main(["solve", sol.task(function="stop", strategy="single")])
+    assert end.value.code == 130
+    assert "Stopping the workers; the run can be resumed." in err.getvalue()
+
+
+class Reader(io.StringIO):
+    """Standard output whose reader goes away after three lines."""
+
+    def write(self, text: str, /) -> int:
+        if self.getvalue().count("\n") == 3:
+            raise BrokenPipeError
+        return super().write(text)
+
+
+def test_reader_of_events_that_goes_away_stops_the_run(
+    sol: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = sol.task()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Reader())
+        with pytest.raises(SystemExit) as end:
+            main(["solve", task, "--json"])
+    assert end.value.code == 1
+    assert capsys.readouterr().err == ""
+    assert sol("runs", "--json").lines[0]["status"] == "interrupted"
+
+
+def test_standard_error_that_goes_away_stops_no_run(sol: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = sol.task()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Gone())
+        with pytest.raises(SystemExit) as end:
+            main(["solve", task, "-o", "result.json"])
+    assert end.value.code == 0
+    assert sol("runs", "--json").lines[0]["status"] == "success"
+
+
+class Gone(io.StringIO):
+    """A stream that cannot be written any more."""
+
+    def write(self, text: str, /) -> int:
+        raise OSError(5, "Input/output error")
+
+
+def test_retry_with_another_model_changes_the_node_only(sol: CommandLine) -> None:
+    sol("solve", sol.task(numbers="[1, -2]"))
+    ended = sol("retry", "latest", "1", "--worker", "model", "--luna-model", "local:nope", "-q")
+    assert (ended.code, ended.out) == (1, "")
+    assert "Worker            model, model=local:nope" in sol("show", "--node", "1").out
+    assert "Worker            function, function=w:double" in sol("show", "--node", "0").out
+
+
+def test_request_of_somebody_without_a_name_is_recorded_all_the_same(
+    sol: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> str:
+        raise OSError("No username set in the environment")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    sol("solve", sol.task(function="ask", goal="Name the colour of the sky"))
+    assert sol("answer", "latest", "blue", "--no-resume", "-q").err == ""
+    assert "answered by the command line: blue" in sol("show", "--node", ".").out
+
+
+def test_error_is_still_an_exit_code_where_it_cannot_be_told(sol: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Gone())
+        with pytest.raises(SystemExit) as end:
+            main(["show", "zzz"])
+    assert end.value.code == 3
