@@ -17,7 +17,7 @@ _END_S = 1
 
 
 async def serve(service: Service, *, port: int, path: str, tell: Callable[[str], None]) -> None:
-    """Serve until a signal comes.
+    """Serve until a signal comes, or the service is to stop.
 
     Args:
         service: What to serve.
@@ -58,11 +58,15 @@ def _listen(port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server whose endless answers end as soon as it is to."""
+    """A server that ends when its service is to, or when a signal comes; endless answers end with it."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end; asked ten times a second."""
+        return await super().on_tick(counter) or self._service.stopping.is_set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come."""
