@@ -27,7 +27,8 @@ def ui(
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"sol ui needs {' and '.join(missing)}. Install them with: pip install 'sol-luna[ui]'")
+        them = "it" if len(missing) == 1 else "them"
+        raise UsageError(f"sol ui needs {' and '.join(missing)}. Install {them} with: pip install 'sol-luna[ui]'")
     from sol.cli.browsing import browse  # noqa: PLC0415 - loads the server
     from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
 
