@@ -87,6 +87,7 @@ class Sol:
     def __post_init__(self) -> None:
         settings = Settings()
         self.sol_model = self.sol_model or self.model or settings.sol_model
+        self._luna_is_given = bool(self.luna_model or self.model)
         self.luna_model = self.luna_model or self.model or settings.luna_model or DEFAULT_LUNA
         self.base_url = self.base_url or settings.sol_base_url
         if self.store is None:
@@ -127,7 +128,7 @@ class Sol:
         workspace = self._workspace_of(given)
         strategy, file = self._strategy_of(given.task, workspace)
         spec = self._spec_of(given.task)
-        self._make_worker(spec, self.processes)  # tells what is wrong with it before anything is started
+        self._make_worker(spec, self.processes, self.base_url)  # tells what is wrong with it before anything is started
         self._require_model(spec)
         if strategy.asks_judge and not self._judges:
             raise StrategyError(
@@ -160,6 +161,7 @@ class Sol:
             "sol": "model" if self._judges else "rules",
             "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
             "luna_model": self.luna_model,
+            "base_url": None if "@" in (self.base_url or "") else self.base_url,  # an address may carry a password
             "workspace": str(workspace),
             "inputs": input_hashes(assignment["inputs"], workspace),
             "result_file": given.task.result_file,
@@ -314,35 +316,37 @@ class Sol:
         if spec.kind in _WITH_MODEL and self.luna_model and not spec.options.get("model"):
             resolve_chat_model(self.luna_model, base_url=self.base_url)
 
-    def _make_worker(self, spec: WorkerSpec, processes: ProcessRegistry) -> Worker:
+    def _make_worker(self, spec: WorkerSpec, processes: ProcessRegistry, base_url: str | None) -> Worker:
         if spec.kind == GIVEN:
             if isinstance(self.worker, Worker):
                 return self.worker
             if callable(self.worker):
                 return FunctionWorker(self.worker)
             raise WorkerConfigError("This run's worker was an object of a Python program. Resume it from that program.")
-        if spec.kind in _WITH_MODEL and self.base_url and "base_url" not in spec.options:
-            spec = spec.model_copy(update={"options": {**spec.options, "base_url": self.base_url}})
+        if spec.kind in _WITH_MODEL and base_url and "base_url" not in spec.options:
+            spec = spec.model_copy(update={"options": {**spec.options, "base_url": base_url}})
         return make_worker(spec, settings=WorkerSettings(processes=processes))
 
     def _setup(self, workspace: Path, started: Mapping[str, Any] | None = None) -> Setup:
         """What this process brings to a run; of a run that was started before, models not given here are taken on."""
         token = secrets.token_hex(8)
-        sol_model = self.sol_model or (started or {}).get("sol_model")
+        before = started or {}
+        sol_model = self.sol_model or before.get("sol_model")
+        base_url = self.base_url or before.get("base_url")
+        luna_model = self.luna_model if self._luna_is_given else before.get("luna_model") or self.luna_model
         processes = self.processes
         return Setup(
             journal=self._journal(),
             clock=self.clock,
             token=token,
             workspace=workspace,
-            planner=self.planner
-            or resolve_planner(sol_model, workspace=workspace, fence=token, base_url=self.base_url),
-            make_worker=lambda spec: self._make_worker(spec, processes),
+            planner=self.planner or resolve_planner(sol_model, workspace=workspace, fence=token, base_url=base_url),
+            make_worker=lambda spec: self._make_worker(spec, processes, base_url),
             gates=self._gates,
             limiter=self._limiter(),
             processes=processes,
-            sol_provider=gate_name(sol_model, base_url=self.base_url) if isinstance(sol_model, str) else "",
-            luna_model=(started or {}).get("luna_model") or self.luna_model,
+            sol_provider=gate_name(sol_model, base_url=base_url) if isinstance(sol_model, str) else "",
+            luna_model=luna_model,
         )
 
     @property
