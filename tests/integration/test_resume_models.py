@@ -20,16 +20,17 @@ async def test_resume_takes_the_luna_model_that_the_run_was_started_with(
     tmp_path: Path, broken_then_done: ScriptedWorker
 ) -> None:
     run = await Sol(worker=broken_then_done, workspace=tmp_path, luna_model="openai:first").asolve(task())
-    assert not run.solved and run.resumable
+    assert not run.solved
+    assert run.resumable
     run = await Sol(worker=broken_then_done, workspace=tmp_path).aresume(run.id)
     assert run.solved
-    assert [delivery.model for delivery in broken_then_done.deliveries] == ["openai:first", "openai:first"]
+    assert [delivery.model for _, delivery in broken_then_done.deliveries] == ["openai:first", "openai:first"]
 
 
 async def test_resume_prefers_a_model_given_to_it(tmp_path: Path, broken_then_done: ScriptedWorker) -> None:
     run = await Sol(worker=broken_then_done, workspace=tmp_path, luna_model="openai:first").asolve(task())
     await Sol(worker=broken_then_done, workspace=tmp_path, luna_model="openai:second").aresume(run.id)
-    assert [delivery.model for delivery in broken_then_done.deliveries] == ["openai:first", "openai:second"]
+    assert [delivery.model for _, delivery in broken_then_done.deliveries] == ["openai:first", "openai:second"]
 
 
 @pytest.mark.parametrize(
