@@ -5,9 +5,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.responses import HTMLResponse
 
 from sol.inspect.ui.app import Service, make_app
-from sol.inspect.ui.guard import POST_HEADER, Secrets
+from sol.inspect.ui.guard import POST_HEADER, Guard, Secrets
 from tests.support.pages import a_sol
 
 PORT = 8123
@@ -79,6 +80,17 @@ async def test_other_names_of_this_machine_are_accepted(client: httpx.AsyncClien
 @pytest.mark.parametrize("cookie", [f"{COOKIE}=wrong", f"{COOKIE}=", "sol_ui_1=the-token", "=;=;", "a=b\x01"])
 async def test_other_cookies_are_refused(client: httpx.AsyncClient, cookie: str) -> None:
     assert (await client.get("/", headers={"Cookie": cookie})).status_code == 403
+
+
+@pytest.mark.parametrize("others", ["a,b=c; ", "odd; =x; ", ""])
+async def test_cookies_of_other_programs_do_not_matter(client: httpx.AsyncClient, others: str) -> None:
+    assert (await client.get("/", headers={"Cookie": f"{others}{COOKIE}=the-token"})).status_code == 200
+
+
+async def test_nothing_but_http_is_answered() -> None:
+    guard = Guard(HTMLResponse(""), SECRETS, port=PORT)
+    with pytest.raises(RuntimeError, match="no 'websocket' requests"):
+        await guard({"type": "websocket"}, None, None)  # type: ignore[arg-type]  # neither is asked
 
 
 @pytest.mark.parametrize(
