@@ -244,7 +244,7 @@ async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
     if shown.as_json:
         print(output.summary_line(run, code), flush=True)
         return code
-    if run.solved and shown.output is None:
+    if run.solved and shown.output is None and (not written or sys.stdout.isatty()):
         output.print_result(run)
     if not view.draws:
         shown.say(view.headline())
