@@ -52,10 +52,10 @@ def story(node: Node, events: Iterable[Event], *, began: float, characters: int)
         ("Question", _question(node)),
         ("Result", _result(node)),
         ("Checks", _checks(node)),
+        ("Decisions", _decisions(node)),
         ("Assignment", _assignment(node)),
         ("Last report", _report(node)),
         ("Integration", _integration(node)),
-        ("Decisions", _decisions(node)),
         ("Reassessment", _pairs(node.reassessment or {})),
         ("Stored parts", _pairs(node.partial)),
     )
