@@ -301,6 +301,7 @@ def _resumed(machine: Machine, event: Event) -> None:
 _INSTEAD: Mapping[EventType, Callable[[Machine, Event], None]] = {
     EventType.CREATED: _created,
     EventType.RESUMED: _resumed,
+    EventType.ANALYSED: _analysed,
 }
 """Events that workflows take otherwise than the task tree."""
 
@@ -310,7 +311,6 @@ _ALSO: Mapping[EventType, Callable[[Machine, Event], None]] = {
     EventType.REPORTED: _reported,
     EventType.ANSWER: _answer,
     EventType.ANSWERED: _answered,
-    EventType.ANALYSED: _analysed,
     EventType.DECIDED: _decided,
     EventType.REOPENED: _reopened,
     EventType.SETTLED: _settled,

@@ -205,3 +205,38 @@ loop_monitors:
       instruction: worth it after {cycle_count} rounds?
       rules: [{condition: go on, next: review}, {condition: enough, next: COMPLETE}]
 """
+
+ONE = """
+name: one
+steps:
+  - name: plan
+    instruction: plan {task}
+    rules: [{condition: done, next: COMPLETE}, {condition: unclear, next: ABORT}]
+"""
+
+CHILD = """
+name: child
+subworkflow: {callable: true, returns: [needs_fix]}
+steps:
+  - name: check
+    instruction: check
+    rules: [{condition: good, next: COMPLETE}, {condition: bad, return: needs_fix}, {condition: no, next: ABORT}]
+"""
+
+CALLER = """
+name: caller
+steps:
+  - name: gate
+    call: child
+    rules:
+      - {condition: COMPLETE, next: COMPLETE}
+      - {condition: needs_fix, next: fix}
+      - {condition: ABORT, next: ABORT}
+  - name: fix
+    instruction: fix
+    rules: [{condition: fixed, next: gate}]
+"""
+
+
+def calling(directory: Any, table: dict[str, Sequence[Any]], **options: Any) -> Walk:
+    return Walk(program_in(directory, caller=CALLER, child=CHILD), by_step(table), **options).run()

@@ -1,0 +1,130 @@
+"""Machine workflows through the whole engine: stopped and taken up again, changed, and runs inside runs."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from luna.protocol import Failed, Success
+from luna.testing import ScriptedWorker
+from sol.strategy.schema import Budget
+from sol.workflow.machine import DefinitionChangedError
+from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, file, sol_of
+
+
+async def test_interrupted_run_goes_on_without_running_finished_sub_steps_again(tmp_path: Path) -> None:
+    never = asyncio.Event()
+    worker = ScriptedWorker({"do a": agreeing, "do b": [never, Success(summary="")], "the last": agreeing})
+    sol = sol_of(tmp_path, worker)
+    live = await sol.start_workflow(file(tmp_path, PAR), "x")
+    async for event in live.events():
+        if event.node == "both#1/a" and event.type == "settled":
+            break
+    live.interrupt()
+    await live.wait()
+    assert (live.status, live.resumable) == ("interrupted", True)
+    sol.worker = ScriptedWorker(agreeing)
+    again = await sol.aresume(live.id)
+    assert again.status == "success"
+    assert (dict(worker.calls), dict(sol.worker.calls)) == ({"do a": 1, "do b": 1}, {"do b": 1, "the last": 1})
+
+
+@pytest.mark.case("RES-03")
+async def test_changed_definition_is_refused_or_accepted_and_comments_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "knowledge").mkdir()
+    facts = tmp_path / "knowledge" / "facts.md"
+    facts.write_text("one", encoding="utf-8")
+    never = asyncio.Event()
+    worker = ScriptedWorker({"do a": agreeing, "do b": agreeing, "do c": [never]})
+    sol = sol_of(tmp_path, worker)
+    path = file(tmp_path, ABC)
+
+    async def stopped() -> str:
+        live = await sol.start_workflow(path, "x")
+        async for event in live.events():
+            if event.node == "c#1" and event.type == "started":
+                break
+        live.interrupt()
+        await live.wait()
+        return live.id
+
+    runs = [await stopped() for _ in range(3)]
+    sol.worker = worker = ScriptedWorker(agreeing)
+
+    file(tmp_path, "# a comment\n" + ABC + "\n")
+    assert (await sol.aresume(runs[0])).status == "success"
+    assert dict(worker.calls) == {"do c": 1}
+
+    worker.calls.clear()
+    facts.write_text("two", encoding="utf-8")
+    with pytest.raises(DefinitionChangedError) as error:
+        await sol.aresume(runs[1])
+    assert error.value.changes == ("w.yaml: step 'c': knowledge changed",)
+    again = await sol.aresume(runs[1], accept_changes=True)
+    assert (again.status, dict(worker.calls)) == ("success", {"do c": 1})
+    assert again.state.visit("c#1").stale
+    assert "two" in worker.deliveries[-1][0].context
+
+    worker.calls.clear()
+    inserted = "  - {name: x, instruction: do x, rules: [{condition: ok, next: b}]}\n  - {name: b,"
+    file(tmp_path, ABC.replace("next: b}", "next: x}").replace("  - {name: b,", inserted))
+    with pytest.raises(DefinitionChangedError, match=r"step 'a': rules changed\n.*\n.*step 'x' added"):
+        await sol.aresume(runs[2])
+    again = await sol.aresume(runs[2], accept_changes=True)
+    assert (again.status, dict(worker.calls)) == ("success", {"do x": 1, "do c": 1})
+
+
+async def test_step_may_be_solved_by_decomposition_within_the_limits_of_the_run(tmp_path: Path) -> None:
+    text = """
+name: deep
+steps:
+  - name: plan
+    instruction: plan {task}
+    rules: [{condition: ok, next: solve}]
+  - name: solve
+    instruction: solve what was planned in w.yaml
+    solve: single
+    rules: [{condition: solved, next: COMPLETE}]
+"""
+    worker = ScriptedWorker(agreeing)
+    sol = sol_of(tmp_path, worker, budget=Budget(calls=5))
+    run = await sol.arun_workflow(file(tmp_path, text), "x")
+    assert run.status == "success"
+    child = await sol.load(run.state.nodes["solve#1"].partial["run"])
+    assert (child.status, child.result) == ("success", run.result)
+    assert child.state.config["strategy"]["budget"]["calls"] == 4
+    assert run.spent.calls == 2
+
+    failing = sol_of(tmp_path, ScriptedWorker(lambda a: agreeing(a) if "plan " in a.goal else Failed(reason="no way")))
+    failed = await failing.arun_workflow(file(tmp_path, text), "x")
+    assert (failed.status, failed.state.root.kind) == ("failed", "not_solved")
+
+
+async def test_interrupted_child_run_is_taken_up_again(tmp_path: Path) -> None:
+    text = ASK.replace("instruction: choose one", "instruction: solve what is in w.yaml, solve: single")
+    never = asyncio.Event()
+    sol = sol_of(tmp_path, ScriptedWorker(lambda assignment: [never]))
+    live = await sol.start_workflow(file(tmp_path, text), "x")
+    async for event in live.events():
+        if event.type == "progressed":
+            break
+    live.interrupt()
+    await live.wait()
+    child = live.state.nodes["s#1"].partial["run"]
+    assert (live.status, (await sol.load(child)).status) == ("interrupted", "interrupted")
+    sol.worker = worker = ScriptedWorker(agreeing)
+    again = await sol.aresume(live.id)
+    assert (again.status, worker.calls.total()) == ("success", 1)
+    assert again.state.nodes["s#1"].partial["run"] == child
+
+
+@pytest.mark.req("S13")
+async def test_budget_ends_the_run_and_a_wider_one_lets_it_go_on(tmp_path: Path) -> None:
+    worker = ScriptedWorker(agreeing)
+    sol = sol_of(tmp_path, worker, budget=Budget(calls=1))
+    run = await sol.arun_workflow(file(tmp_path, ABC.replace(", knowledge: facts", "")), "x")
+    assert (run.status, worker.calls.total(), run.resumable) == ("exhausted", 1, True)
+    assert "budget of 1 calls" in run.reason
+    sol.budget = Budget(calls=9)
+    again = await sol.aresume(run.id)
+    assert (again.status, dict(worker.calls)) == ("success", {"do a": 1, "do b": 1, "do c": 1})
