@@ -155,17 +155,22 @@ class Sol:
     def _run_data(self, given: "GivenTask", workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
         """Data of a run's first event: all that a resume needs to know. Source: S01."""
         assignment = given.task.assignment
-        return {
+        return self._settings_data(workspace, spec) | {
             "assignment": assignment,
+            "inputs": input_hashes(assignment["inputs"], workspace),
+            "result_file": given.task.result_file,
+            "files": {"task": str(given.path.resolve())} if given.path else {},
+        }
+
+    def _settings_data(self, workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
+        """What a resume needs to know of this object's settings."""
+        return {
             "worker": spec.model_dump(mode="json", exclude_defaults=True),
             "sol": "model" if self._judges else "rules",
             "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
             "luna_model": self.luna_model,
             "base_url": None if "@" in (self.base_url or "") else self.base_url,  # an address may carry a password
             "workspace": str(workspace),
-            "inputs": input_hashes(assignment["inputs"], workspace),
-            "result_file": given.task.result_file,
-            "files": {"task": str(given.path.resolve())} if given.path else {},
         }
 
     def _launch(self, setup: Setup, session: Session, arrived: Sequence[Event]) -> Run:

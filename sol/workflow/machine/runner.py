@@ -93,7 +93,7 @@ class WorkflowSol(Sol):
         await setup.journal.open()
         run_id = new_run_id(self.rng)
         limit = program.workflow.max_steps if options.max_steps is None else options.max_steps
-        data = {
+        data = self._settings_data(workspace, spec) | {
             "kind": KIND,
             "name": program.workflow.name,
             "file": str(program.file),
@@ -104,11 +104,6 @@ class WorkflowSol(Sol):
             "report_dir": f"{REPORTS}/{run_id}",
             "definition": program.fingerprint(),
             "warnings": list(self.warned),
-            "worker": spec.model_dump(mode="json", exclude_defaults=True),
-            "sol": "model" if self._judges else "rules",
-            "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
-            "luna_model": self.luna_model,
-            "workspace": str(workspace),
             "strategy": strategy.model_dump(mode="json"),
         }
         title = f"{program.workflow.name}: {task.splitlines()[0]}"[:120]
