@@ -152,11 +152,13 @@ def activity_of(event: Event) -> str:
 
 
 def detail_of(node: Node) -> str:
-    """Why a node stands where it stands, in one line: its question, its reason, or that nothing checked it."""
+    """Why a node stands where it stands, in one line: its question, its reason, why it was split, or `unchecked`."""
     if node.state == State.WAITING:
         return clean(node.question)
-    if node.state == State.SUCCESS:
-        return "unchecked" if node.kind == "unchecked" else clean(node.reason)
+    if node.state == State.SUCCESS and node.kind == "unchecked":
+        return "unchecked"
+    if node.generation and node.stuck and not node.reason:
+        return clean(f"split: {node.stuck}")
     return clean(node.reason)
 
 

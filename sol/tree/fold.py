@@ -271,8 +271,9 @@ def _settled(tree: Tree, event: Event) -> None:
 
 
 def _analysed(tree: Tree, event: Event) -> None:
+    node = tree.nodes[event.node]
+    node.stuck = event.data["blocker"]
     if event.data.get("open") is not None:
-        node = tree.nodes[event.node]
         node.open_sets = (*node.open_sets, tuple(event.data["open"]))
 
 

@@ -70,6 +70,7 @@ class Node:
         refusals: How many proposals in a row were refused.
         redefined: How often the reassessment gave it another attempt.
         counts: Newest attempt number of each effect kind.
+        stuck: Why the newest report or integration did not do, in one sentence; "" while none was found wanting.
         report: The newest report; `result` the accepted or claimed result; `checks` the newest check results.
         unchecked: No criterion of this node was checked by anything.
         integration: The newest integration (checks and open issues).
@@ -108,6 +109,7 @@ class Node:
     redefined: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     report: dict[str, Any] | None = None
+    stuck: str = ""
     result: Any = None
     checks: tuple[dict[str, Any], ...] = ()
     unchecked: bool = False

@@ -144,6 +144,16 @@ def test_detail_is_the_question_the_reason_or_that_nothing_was_checked() -> None
     assert detail(State.SUCCESS) == ""
 
 
+def test_detail_of_a_split_node_is_why_it_was_split() -> None:
+    def detail(state: State, **fields: Any) -> str:
+        return labels.detail_of(Node("", ASSIGNMENT, {}, state=state, stuck="too many", **fields))
+
+    assert detail(State.SPLIT, generation=("0", "1")) == "split: too many"
+    assert detail(State.SUCCESS, generation=("0", "1")) == "split: too many"
+    assert detail(State.SUCCESS) == ""
+    assert detail(State.FAILED, generation=("0", "1"), reason="part 0 failed") == "part 0 failed"
+
+
 def test_root_has_a_name_that_can_be_typed() -> None:
     assert (labels.name_of(""), labels.path_of("."), labels.name_of("01"), labels.path_of("01")) == (
         ".",
