@@ -7,6 +7,9 @@ from sol.strategy.schema import Budget, Strategy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.node import Node, State, Tree
 
+_BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK}
+"""Kinds of effects that Sol's model does, if there is one. Those that are not in `Kind` cost nothing themselves."""
+
 
 def admit(tree: Tree, strategy: Strategy) -> list[Event]:
     """Events that start the next queued command, or end its node for lack of budget; empty: nothing can start.
@@ -55,7 +58,7 @@ def reservation(tree: Tree, command: Command, strategy: Strategy) -> dict[str, A
     by_luna = kind == Kind.ATTEMPT or (
         kind == Kind.INTEGRATE and integrates_by_luna(tree.nodes[command.node], strategy)
     )
-    if kind == Kind.CHECK or not (by_luna or tree.config["sol"] == "model"):
+    if not (by_luna or (kind in _BY_SOL and tree.config["sol"] == "model")):
         return {}
     reserve: dict[str, Any] = {"calls": 1}
     if budget.per_call.tokens:
