@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sol.core.control import may_retry
 from sol.errors import ConflictError, NotFoundError
 from sol.session import request_event
 from sol.strategy.schema import Strategy
@@ -21,7 +22,8 @@ def asked(run_id: str, tree: Tree, ask: Mapping[str, Any], *, by: str, now: floa
     node = tree.nodes.get(path)
     if node is None:
         raise NotFoundError(f"Run {run_id} has no node {path!r}. `sol show {run_id}` lists them.")
-    event = request_event(tree, str(ask["kind"]), dict(ask), by=by, t=now)
+    said = {"by": by, "at": now}
+    event = request_event(tree, str(ask["kind"]), ask, said, may_retry=lambda node: may_retry(tree, node))
     if event is None:
         raise ConflictError(
             f"Node {path or 'root'!r} of run {run_id} is {node.state}; it cannot be asked to {ask['kind']}."

@@ -4,7 +4,7 @@ A step is folded, committed in one transaction, told to listeners, and only then
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,12 @@ from sol.core.assign import request
 from sol.core.control import may_retry
 from sol.core.decide import step
 from sol.core.schedule import unwanted
+from sol.core.stepping import Step
 from sol.dispatch.protocol import Dispatcher, Effect
 from sol.journal import Journal, Lease, NewRecord
 from sol.strategy.schema import Strategy
 from sol.tree.events import Command, Event, EventType
-from sol.tree.node import State, Tree
+from sol.tree.node import Node, State, Tree
 
 POLL_S = 0.5
 """Seconds between looks for requests from other processes."""
@@ -78,7 +79,7 @@ class Session:
             ConflictError: If another process has taken the run over. Nothing was written.
         """
         now = self.clock.now()
-        done = step(self.tree, incoming, self.strategy, stopping=bool(self.stopping), now=now)
+        done = self.take(incoming, now=now)
         if not done.events:
             return
         records = [NewRecord(now, event.type, event.node, event.data) for event in done.events]
@@ -87,6 +88,18 @@ class Session:
         for listener in self.listeners:
             for event in done.events:
                 listener(event)
+
+    def take(self, incoming: Iterable[Event], *, now: float) -> Step:
+        """Fold facts in, decide what follows, and start what the limits allow."""
+        return step(self.tree, incoming, self.strategy, stopping=bool(self.stopping), now=now)
+
+    def submit(self, command: Command) -> None:
+        """Have an effect run."""
+        self.dispatcher.submit(Effect(command, request(self.tree, command, self.strategy)))
+
+    def may_retry(self, node: Node) -> bool:
+        """Whether a node can be tried once more."""
+        return may_retry(self.tree, node)
 
     def _summary(self) -> dict[str, Any]:
         spent = self.tree.spent
@@ -103,7 +116,7 @@ class Session:
         commands, self.commands = self.commands, []
         for command in commands:
             if command.key in self.tree.inflight:
-                self.dispatcher.submit(Effect(command, request(self.tree, command, self.strategy)))
+                self.submit(command)
         for command in unwanted(self.tree):
             if command.key not in self.cancelled:
                 self.cancelled.add(command.key)
@@ -138,7 +151,8 @@ class Session:
             if asked.kind == "stop":
                 self.interrupt(asked.payload.get("reason") or f"Stopped by {asked.by}.")
             else:
-                event = request_event(self.tree, asked.kind, asked.payload, by=asked.by, t=asked.t)
+                said = {"by": asked.by, "at": asked.t}
+                event = request_event(self.tree, asked.kind, asked.payload, said, may_retry=self.may_retry)
                 found += [event] if event is not None else []
         return found
 
@@ -148,24 +162,33 @@ class Session:
         self.dispatcher.wake()
 
 
-def request_event(tree: Tree, kind: str, payload: dict[str, Any], *, by: str, t: float) -> Event | None:
-    """The event of what a person asked for; None when it names nothing that is there any more."""
+def request_event(
+    tree: Tree, kind: str, payload: Mapping[str, Any], said: Mapping[str, Any], *, may_retry: Callable[[Node], bool]
+) -> Event | None:
+    """The event of what a person asked for; None when it names nothing that is there any more.
+
+    Args:
+        tree: The run.
+        kind: `cancel`, `answer` or `retry`.
+        payload: `node` and what belongs to the kind.
+        said: Who asked, `by`, and when, `at`.
+        may_retry: Whether a node can be tried once more.
+    """
     node = tree.nodes.get(str(payload.get("node", "")))
     if node is None:
         return None
-    said = {"by": by, "at": t}
     match kind:
         case "cancel" if not node.ended or node.paused:
             return Event(EventType.CANCEL_REQUESTED, node.path, {"reason": str(payload.get("reason", "")), **said})
         case "answer" if node.state == State.WAITING:
             return Event(EventType.ANSWERED, node.path, {"text": str(payload.get("text", "")), **said})
-        case "retry" if may_retry(tree, node):
+        case "retry" if may_retry(node):
             return _retry(node.path, payload, said)
         case _:
             return None
 
 
-def _retry(path: str, payload: dict[str, Any], said: dict[str, Any]) -> Event | None:
+def _retry(path: str, payload: Mapping[str, Any], said: Mapping[str, Any]) -> Event | None:
     """The event of a retry; None when the worker it names cannot be read."""
     more: dict[str, Any] = {"note": str(payload["note"])} if payload.get("note") else {}
     if payload.get("worker"):

@@ -12,6 +12,7 @@ from typing import Any
 from luna.protocol import Spent, Usage, WorkerSpec
 from sol.ambient import AMBIENT, Ambient, enter
 from sol.blocking import run_blocking
+from sol.core.control import may_retry
 from sol.dispatch.local import LocalDispatcher, Resources
 from sol.errors import ConflictError, NotFoundError, TaskError
 from sol.journal import Journal, Lease, NewRecord, RunInfo, StoredRun, default_url, new_run_id, this_process
@@ -352,7 +353,8 @@ def _asked(run_id: str, machine: Machine, ask: Mapping[str, Any], *, by: str, no
         waiting = [node.path for node in machine.nodes.values() if node.question]
         hint = f" Waiting: {', '.join(waiting)}." if waiting else ""
         raise NotFoundError(f"Run {run_id} has no step {path!r}. `sol show {run_id}` lists them.{hint}")
-    event = request_event(machine, str(ask["kind"]), dict(ask), by=by, t=now)
+    said = {"by": by, "at": now}
+    event = request_event(machine, str(ask["kind"]), ask, said, may_retry=lambda node: may_retry(machine, node))
     if event is None:
         state = machine.nodes[path].state
         raise ConflictError(f"Step {path or 'root'!r} of run {run_id} is {state}; it cannot be asked to {ask['kind']}.")
