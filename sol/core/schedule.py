@@ -1,5 +1,6 @@
 """Which wanted command starts next: concurrency, and budgets with reservation before the start."""
 
+from collections.abc import Callable
 from typing import Any
 
 from sol.core.requests import How, Kind
@@ -11,8 +12,10 @@ _BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK}
 """Kinds of effects that Sol's model does, if there is one. Those that are not in `Kind` cost nothing themselves."""
 
 
-def admit(tree: Tree, strategy: Strategy) -> list[Event]:
+def admit(tree: Tree, strategy: Strategy, *, may_start: Callable[[Command], bool] = lambda _: True) -> list[Event]:
     """Events that start the next queued command, or end its node for lack of budget; empty: nothing can start.
+
+    A command that `may_start` does not let start yet is passed over.
 
     A command that the budget does not allow yet waits while others in flight may still free what they reserved.
 
@@ -20,7 +23,9 @@ def admit(tree: Tree, strategy: Strategy) -> list[Event]:
     """
     if not tree.queue or len(tree.inflight) >= strategy.concurrency:
         return []
-    command = tree.queue[0]
+    command = next(filter(may_start, tree.queue), None)
+    if command is None:
+        return []
     reserve = reservation(tree, command, strategy)
     short = _short(tree, reserve, strategy.budget)
     if short is None:

@@ -36,12 +36,14 @@ class Laws(Generic[AnyTree]):
         apply: Folds an event into the state.
         decide: What follows from an event that has just been folded in: events, and commands. Changes nothing.
         may_retry: Whether a node can be tried once more.
+        may_start: Whether limits other than the strategy's let a command start.
     """
 
     strategy: Strategy
     apply: Callable[[AnyTree, Event], None]
     decide: Callable[[AnyTree, Event], tuple[list[Event], list[Command]]]
     may_retry: Callable[[AnyTree, Node], bool]
+    may_start: Callable[[AnyTree, Command], bool] = lambda _tree, _command: True
 
 
 def take(tree: AnyTree, incoming: Iterable[Event], laws: Laws[AnyTree], *, stopping: bool, now: float) -> Step:
@@ -62,7 +64,9 @@ def take(tree: AnyTree, incoming: Iterable[Event], laws: Laws[AnyTree], *, stopp
         received = _received(tree, fact, laws)
         if received is not None:
             _follow(tree, [received], laws, now, events)
-    while not stopping and (admitted := admit(tree, laws.strategy)):
+    while not stopping and (
+        admitted := admit(tree, laws.strategy, may_start=lambda command: laws.may_start(tree, command))
+    ):
         _follow(tree, admitted, laws, now, events)
     status = _status(tree, stopping=stopping)
     if status is not None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from sol.tree.events import EventType
 from sol.tree.node import State
-from sol.workflow.machine.check import ERROR_LABEL, takes_errors
+from sol.workflow.machine.check import takes_errors
 from sol.workflow.machine.definition import Step
 from sol.workflow.machine.fields import COMPLETE, ENDS
 from sol.workflow.machine.judging import judge, on_reported
@@ -44,7 +44,7 @@ def _at_limit(out: Out, frame: Frame, name: str) -> bool:
         return False
     reason = f"The limit of {limit} steps is reached; the next would be {name!r}. Resume with a higher one to go on."
     above = out.machine.visit(frame.path)
-    out.settle(above, State.EXHAUSTED, kind="step_limit", reason=reason, resumable=True, pending=[frame.path, name])
+    out.settle(above, State.EXHAUSTED, kind="step_limit", reason=reason, resumable=True, pending=name)
     return True
 
 
@@ -57,6 +57,8 @@ def _create(out: Out, step: Step, name: str, *, frame: Frame, up: str, **data: A
             data["reused"] = True
         elif memo.content != content:
             data["stale"] = True
+    if step.parallel:
+        data["parallel"] = True
     if step.worker is not None:
         data["worker"] = step.worker.model_dump(mode="json", exclude_defaults=True)
     out.event(EventType.CREATED, path, step=step.name, up=up, frame=frame.path, content=content, **data)
@@ -85,14 +87,8 @@ def on_created(out: Out, visit: Visit, *, reused: bool) -> None:
             )
     elif reused:
         on_reported(out, visit)
-    elif not visit.inner or _may_begin(out, visit):
+    else:
         out.want(visit, out.kind_of(visit))
-
-
-def _may_begin(out: Out, visit: Visit) -> bool:
-    """Whether the parallel step's own limit lets one more sub-step begin. Source: X07."""
-    limit = out.step(out.machine.visit(visit.up)).concurrency
-    return limit is None or len(out.machine.busy & set(out.machine.nodes[visit.up].children)) < limit
 
 
 def on_settled(out: Out, visit: Visit) -> None:
@@ -105,7 +101,7 @@ def on_settled(out: Out, visit: Visit) -> None:
         follow(out, visit)
     elif visit.monitor >= 0 and visit.state == State.FAILED:
         # A monitor that fails changes nothing.
-        _go(out, out.machine.frames[visit.frame], visit.proposed)
+        _lead(out, out.machine.frames[visit.frame], visit.proposed)
     else:
         frame = out.machine.frames[visit.frame]
         fail_frame(
@@ -129,21 +125,24 @@ def follow(out: Out, visit: Visit) -> None:
     frame = out.machine.frames[visit.frame]
     if visit.returns:
         _end(out, frame, visit.returns)
-    elif visit.next in ENDS:
-        _end(out, frame, visit.next)
     else:
-        index = None if visit.monitor >= 0 else fired(out.workflow(frame.path).monitors, frame.history, visit.next)
-        if index is None:
-            enter(out, frame, visit.next)
-        else:
-            _watch(out, frame, index, visit.next)
+        _lead(out, frame, visit.next)
 
 
-def _go(out: Out, frame: Frame, following: str) -> None:
+def _lead(out: Out, frame: Frame, following: str) -> None:
     if following in ENDS:
         _end(out, frame, following)
     else:
+        proceed(out, frame, following)
+
+
+def proceed(out: Out, frame: Frame, following: str) -> None:
+    """Go to a step, unless a monitor wants its cycle looked at first. Source: R25."""
+    index = fired(out.workflow(frame.path).monitors, frame.history, following)
+    if index is None:
         enter(out, frame, following)
+    else:
+        _watch(out, frame, index, following)
 
 
 def _watch(out: Out, frame: Frame, index: int, following: str) -> None:
@@ -181,20 +180,14 @@ def _end(out: Out, frame: Frame, label: str) -> None:
 
 
 def _next_inner(out: Out, visit: Visit) -> None:
-    """A sub-step has ended: let another begin, or conclude the step when all have ended."""
+    """A sub-step has ended: conclude the step when all have."""
     parent = out.machine.visit(visit.up)
     if parent.ended:
         return
     children = out.machine.within(parent)
     if len(children) < len(out.step(parent).parallel):
         return
-    busy = out.machine.busy
-    for child in children:
-        idle = not child.ended and child.state == State.PENDING and child.path not in busy and not child.report
-        if idle and child.path not in out.machine.frames and _may_begin(out, child):
-            out.want(child, out.kind_of(child))
-            return
-    if all(child.ended and not child.interrupted for child in children):
+    if all(child.ended and not child.paused for child in children):
         _conclude(out, parent, children)
 
 
@@ -214,6 +207,3 @@ def _conclude(out: Out, parent: Visit, children: list[Visit]) -> None:
         out.settle(parent, State.FAILED, kind="error_limit", reason=reason, resumable=False)
     else:
         judge(out, parent)
-
-
-__all__ = ["ERROR_LABEL", "ERROR_ROUNDS", "enter", "fail_frame", "follow", "on_begin", "on_created", "on_settled"]

@@ -1,21 +1,19 @@
 """What a decision about a workflow collects, and where it looks things up."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
+from sol.core import outcome
 from sol.core.requests import Kind
-from sol.tree.events import Command, Event, EventType
-from sol.tree.node import State
 from sol.workflow.machine.definition import Step, StepRule, Workflow
 from sol.workflow.machine.facets import Facet
 from sol.workflow.machine.program import Program
 from sol.workflow.machine.state import ROOT, SOLVE, Machine, Visit
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class _Lookup:
     """Looks up definitions for what a run is doing. Changes nothing."""
 
+    __slots__ = ()
     machine: Machine
     program: Program
 
@@ -59,20 +57,16 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Out(Where):
-    """Events and commands of one call of `decide`, in order."""
+class Where(_Lookup):
+    """A run and its program."""
 
-    events: list[Event] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
+    machine: Machine
+    program: Program
 
-    def event(self, type_: EventType, node: str, **data: Any) -> None:  # noqa: ANN401 - JSON
-        """Add an event."""
-        self.events.append(Event(type_, node, data))
 
-    def want(self, visit: Visit, kind: str, **because: Any) -> None:  # noqa: ANN401 - JSON
-        """Add a command: the next one of this kind for the visit."""
-        self.commands.append(Command(visit.path, str(kind), visit.counts.get(kind, 0) + 1, because))
+@dataclass(slots=True, kw_only=True)
+class Out(outcome.Out, _Lookup):
+    """Events and commands of one call of `decide`, in order, and where that call looks things up."""
 
-    def settle(self, visit: Visit, state: State, *, kind: str = "", reason: str = "", **more: Any) -> None:  # noqa: ANN401
-        """Add the event that ends a visit."""
-        self.event(EventType.SETTLED, visit.path, state=str(state), kind=kind, reason=reason, **more)
+    machine: Machine
+    program: Program

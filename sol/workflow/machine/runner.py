@@ -12,7 +12,6 @@ from typing import Any
 from luna.protocol import Spent, Usage, WorkerSpec
 from sol.ambient import AMBIENT, Ambient, enter
 from sol.blocking import run_blocking
-from sol.core.control import may_retry
 from sol.dispatch.local import LocalDispatcher, Resources
 from sol.errors import ConflictError, NotFoundError, TaskError
 from sol.journal import Journal, Lease, NewRecord, RunInfo, StoredRun, default_url, new_run_id, this_process
@@ -24,6 +23,7 @@ from sol.strategy.catalog import load_strategy
 from sol.strategy.schema import Budget, Strategy
 from sol.task import Task
 from sol.tree.events import Event, EventType
+from sol.workflow.machine.control import may_retry
 from sol.workflow.machine.core import Rules, advance
 from sol.workflow.machine.effects import MachineDispatcher, SolveRequest
 from sol.workflow.machine.errors import DefinitionChangedError

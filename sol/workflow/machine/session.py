@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sol.core.schedule import unwanted
+from sol.core.stepping import Step
 from sol.dispatch.protocol import Effect
-from sol.journal import NewRecord
 from sol.session import Session
-from sol.tree.events import Command, Event, EventType
+from sol.tree.events import Command, Event
+from sol.tree.node import Node
 from sol.workflow.machine import state
 from sol.workflow.machine.compose import compose, request
+from sol.workflow.machine.control import may_retry
 from sol.workflow.machine.core import Rules, advance
 from sol.workflow.machine.effects import CHILD, FileRequest, MachineDispatcher, SolveRequest
 from sol.workflow.machine.out import Where
@@ -27,39 +28,17 @@ class MachineSession(Session):
     program: Program
     effects: MachineDispatcher
 
-    async def commit(self, incoming: Iterable[Event]) -> None:
-        """Take facts in: decide, commit, tell; leaves the commands to `delegate`.
-
-        Raises:
-            ConflictError: If another process has taken the run over. Nothing was written.
-        """
+    def take(self, incoming: Iterable[Event], *, now: float) -> Step:
+        """Fold facts in, decide what follows, and start what the limits allow."""
         rules = Rules(self.program, self.strategy)
-        done = advance(self.machine, incoming, rules, stopping=bool(self.stopping))
-        if not done.events:
-            return
-        now = self.clock.now()
-        for event in done.events:
-            if event.type == EventType.STARTED:
-                self.machine.nodes[event.node].since = now
-        records = [NewRecord(now, event.type, event.node, event.data) for event in done.events]
-        await self.journal.append(self.lease, records, status=self.machine.status, summary=self._summary())
-        self.commands.extend(done.commands)
-        for listener in self.listeners:
-            for event in done.events:
-                listener(event)
+        return advance(self.machine, incoming, rules, stopping=bool(self.stopping), now=now)
 
-    def delegate(self) -> None:
-        """Submit the commands of the last step, and stop effects whose visit has ended meanwhile."""
-        commands, self.commands = self.commands, []
-        for command in commands:
-            if command.key in self.machine.inflight:
-                self._submit(command)
-        for command in unwanted(self.machine):
-            if command.key not in self.cancelled:
-                self.cancelled.add(command.key)
-                self.effects.cancel(command.key)
+    def may_retry(self, node: Node) -> bool:
+        """Whether a step can be tried once more."""
+        return may_retry(self.machine, node)
 
-    def _submit(self, command: Command) -> None:
+    def submit(self, command: Command) -> None:
+        """Have an effect run."""
         where = Where(self.machine, self.program)
         visit = self.machine.visit(command.node)
         match command.kind:

@@ -69,11 +69,6 @@ class Visit(Node):
         return self.up
 
     @property
-    def interrupted(self) -> bool:
-        """Whether it was stopped so that it can go on later; it then counts as not ended."""
-        return self.state == State.CANCELLED and bool(self.redo)
-
-    @property
     def depth(self) -> int:
         """Root is 0."""
         return self.path.count("/") + 1 if self.path else 0
@@ -91,6 +86,7 @@ class Frame:
         current: Path of the newest visit.
         history: Steps entered since the last monitor fired, oldest first.
         errors: How many visits of a step in a row went on although sub-steps failed.
+        pending: Step that could not be entered because of the step limit; "" while there is none.
     """
 
     path: str
@@ -100,6 +96,7 @@ class Frame:
     current: str = ""
     history: list[str] = field(default_factory=list)
     errors: dict[str, int] = field(default_factory=dict)
+    pending: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,6 @@ class Machine(Tree):
     Attributes:
         frames: By path of the calling visit.
         iteration: Steps entered so far, over all frames.
-        pending: Frame and step that could not be entered because of the step limit; empty while there is none.
         inputs: What people answered, oldest first.
         files: SHA-256 of each report file as it was left, by name.
         memo: Results of an earlier walk, by path.
@@ -126,7 +122,6 @@ class Machine(Tree):
 
     frames: dict[str, Frame] = field(default_factory=dict)
     iteration: int = 0
-    pending: tuple[str, ...] = ()
     inputs: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     memo: dict[str, Memo] = field(default_factory=dict)
@@ -146,11 +141,6 @@ class Machine(Tree):
     def within(self, visit: Visit) -> list[Visit]:
         """The sub-steps of a parallel step's visit, in the order of the definition."""
         return [child for path in visit.children if (child := self.visit(path)).inner]
-
-    @property
-    def busy(self) -> set[str]:
-        """Paths of visits with an effect that is queued or in flight."""
-        return {command.node for command in (*self.queue, *self.inflight.values())}
 
 
 def fold_events(events: Iterable[Event], machine: Machine | None = None) -> Machine:
@@ -176,6 +166,8 @@ def _run_started(machine: Machine, _event: Event) -> None:
 
 
 def _started(machine: Machine, event: Event) -> None:
+    key = (event.node, event.data["kind"], event.data["n"])
+    machine.queue = deque(command for command in machine.queue if command.key != key)  # it may have passed others
     if (event.data.get("because") or {}).get("what") == "tag":
         machine.visit(event.node).reminded = True
 
@@ -198,16 +190,12 @@ def _analysed(machine: Machine, event: Event) -> None:
     visit.outcome, visit.text = event.data["ended"], event.data["text"]
 
 
-def _reopened(machine: Machine, _event: Event) -> None:
-    machine.pending = ()
-
-
 def _begin(machine: Machine) -> None:
     """Put the root in place, as at the start of a run."""
     config = machine.config
     machine.nodes[ROOT] = Visit(ROOT, {"goal": config["task"]}, config["worker"], state=State.SPLIT)
     machine.frames = {ROOT: Frame(ROOT, config["program"])}
-    machine.iteration, machine.pending = 0, ()
+    machine.iteration = 0
 
 
 def _created(machine: Machine, event: Event) -> None:
@@ -238,6 +226,8 @@ def _created(machine: Machine, event: Event) -> None:
     above.children = (*above.children, event.node)
     if not visit.inner:
         _entered(machine, visit)
+    if data.get("parallel"):
+        visit.state = State.SPLIT
     if data.get("calls"):
         visit.state = State.SPLIT
         machine.frames[event.node] = Frame(event.node, data["calls"])
@@ -245,7 +235,7 @@ def _created(machine: Machine, event: Event) -> None:
 
 def _entered(machine: Machine, visit: Visit) -> None:
     frame = machine.frames[visit.frame]
-    frame.current = visit.path
+    frame.current, frame.pending = visit.path, ""
     frame.counts[visit.step] = visit.n
     machine.iteration = visit.iteration
     if visit.monitor >= 0:
@@ -269,7 +259,8 @@ def _decided(machine: Machine, event: Event) -> None:
 
 def _settled(machine: Machine, event: Event) -> None:
     visit = machine.visit(event.node)
-    machine.pending = tuple(event.data.get("pending", machine.pending))
+    if event.data.get("pending"):
+        machine.frames[visit.path].pending = event.data["pending"]
     if visit.path == ROOT:
         visit.result = event.data.get("result")
         return
@@ -294,7 +285,7 @@ def _resumed(machine: Machine, event: Event) -> None:
         done = visit.report if visit.report is not None and visit.report.get("status") == "SUCCESS" else None
         if visit.path:
             machine.memo[visit.path] = Memo(visit.content, done, visit.counts)
-    machine.nodes, machine.queue, machine.inflight = {}, deque(), {}
+    machine.nodes, machine.queue = {}, deque()
     _begin(machine)
 
 
@@ -312,7 +303,6 @@ _ALSO: Mapping[EventType, Callable[[Machine, Event], None]] = {
     EventType.ANSWER: _answer,
     EventType.ANSWERED: _answered,
     EventType.DECIDED: _decided,
-    EventType.REOPENED: _reopened,
     EventType.SETTLED: _settled,
 }
 """Events that mean the same as in the task tree, and more."""
