@@ -1,0 +1,357 @@
+"""Machine workflows under everything that can happen to them, several facts in one step; what must hold holds."""
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from sol.core.schedule import unwanted
+from sol.strategy.catalog import load_strategy
+from sol.strategy.schema import Budget
+from sol.tree.events import Command, Event, EventType
+from sol.tree.node import TERMINAL, State
+from sol.workflow.machine.control import may_retry
+from sol.workflow.machine.core import Rules, advance
+from sol.workflow.machine.load import parse_workflow
+from sol.workflow.machine.program import Program
+from sol.workflow.machine.state import ROOT, Machine, apply, fold_events
+from tests.support.core import reread
+from tests.unit.workflow.walk import failed, stuck, success, tag
+
+OUTCOMES = {EventType.REPORTED, EventType.ANSWER, EventType.LOST, EventType.INTERRUPTED}
+TARGETS = st.sampled_from(["a", "b", "both", "sub", "COMPLETE", "ABORT"])
+Key = tuple[str, str, int]
+
+CALLED = """
+name: called
+subworkflow: {callable: true, returns: [no]}
+steps:
+  - {name: first, instruction: do it, rules: [{condition: one, next: second}, {condition: two, return: no}]}
+  - {name: second, instruction: do it, rules: [{condition: one, next: COMPLETE}, {condition: two, next: first}]}
+"""
+
+
+WORKFLOW = """
+name: w
+steps:
+  - name: a
+    instruction: do it
+    report: a.md
+    rules:
+      - {condition: x, next: TARGET}
+      - {condition: y, next: TARGET, requires_user_input: true}
+      - {condition: 'ai("q")', next: TARGET}
+  - {name: b, instruction: do it, solve: SOLVE, rules: [{condition: x, next: TARGET}, {condition: y, next: TARGET}]}
+  - {name: sub, call: c, rules: [{condition: COMPLETE, next: TARGET}, {condition: 'no', next: TARGET}]}
+  - name: both
+    concurrency: LIMIT
+    parallel:
+      - {name: p, instruction: do it, rules: [{condition: 'yes'}, {condition: 'no'}]}
+      - {name: q, instruction: do it, report: q.md, rules: [{condition: 'yes'}, {condition: 'no'}]}
+      - {name: r, instruction: do it, solve: true, rules: [{condition: 'yes'}, {condition: 'no'}]}
+      - {name: s, call: c}
+    rules:
+      - {condition: 'at_least(2, "yes")', next: TARGET}
+"""
+MORE = (
+    """      - {condition: 'any("error")', next: TARGET}
+""",
+    """      - {condition: 'ai("q")', next: TARGET}
+""",
+    """loop_monitors:
+  - cycle: [a, b]
+    threshold: 1
+    judge: {instruction: worth it at all, rules: [{condition: r, next: TARGET}]}
+""",
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """Plain, solving, calling and parallel steps, report files, ai() rules, a monitor; rules lead anywhere."""
+    text = WORKFLOW + "".join(part for part in MORE if draw(st.booleans()))
+    text = re.sub("TARGET", lambda _: draw(TARGETS), text)
+    text = text.replace("SOLVE", draw(st.sampled_from(["true", "false"])))
+    text = text.replace("LIMIT", str(draw(st.integers(1, 4))))
+    texts = {"w.yaml": text, "c.yaml": CALLED}
+    read = {name: parse_workflow(text, source=name, directory=Path("/nowhere")) for name, text in texts.items()}
+    return Program(Path("/nowhere/w.yaml"), "w.yaml", read, {("w.yaml", "c"): "c.yaml"})
+
+
+class Facts(RuleBasedStateMachine):
+    """One run. `running` is what a dispatcher would have in work; `shadow` is the state that a journal would give."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.machine = Machine()
+        self.shadow = Machine()
+        self.events: list[Event] = []
+        self.running: dict[Key, Command] = {}
+        self.live = False
+        self.started: set[Key] = set()
+        self.ended: set[Key] = set()
+
+    @initialize(
+        program=programs(),
+        concurrency=st.integers(1, 5),
+        calls=st.one_of(st.none(), st.integers(1, 12)),
+        steps=st.integers(1, 12),
+    )
+    def begin(self, program: Program, concurrency: int, calls: int | None, steps: int) -> None:
+        limits = {"concurrency": concurrency, "budget": Budget(calls=calls)}
+        self.rules = Rules(program, load_strategy("single").model_copy(update=limits))
+        self.live = True
+        config = {
+            "kind": "workflow",
+            "program": program.root,
+            "task": "the task",
+            "max_steps": steps,
+            "interactive": True,
+            "report_dir": "reports",
+            "worker": {"kind": "function"},
+            "sol": "model",
+            "definition": {},
+        }
+        self.send(Event(EventType.RUN_STARTED, ROOT, config))
+
+    # --- one step and what must hold of it ---
+
+    def send(self, *facts: Event, stopping: bool = False) -> None:
+        other: Machine = pickle.loads(pickle.dumps(self.machine))
+        done = advance(self.machine, facts, self.rules, stopping=stopping, now=1.0)
+        assert advance(other, facts, self.rules, stopping=stopping, now=1.0) == done
+        self.events += done.events
+        for event in reread(done.events):
+            self.one_event(event)
+        assert self.shadow == self.machine, "replay gives another state"
+        for command in done.commands:
+            assert command.key not in self.running, "handed out twice"
+            self.running[command.key] = command
+        self.running = {key: command for key, command in self.running.items() if key in self.machine.inflight}
+
+    def one_event(self, event: Event) -> None:
+        """What must hold of a single event, seen from the state before it."""
+        machine = self.shadow
+        before = {path: (node.state, node.paused) for path, node in machine.nodes.items()}
+        match event.type:
+            case EventType.STARTED:
+                self.check_start(event)
+            case EventType.CREATED:
+                assert event.node not in machine.nodes, "the same visit twice"
+            case _ if event.type in OUTCOMES or event.type == EventType.LATE:
+                key = (event.node, event.data["kind"], event.data["n"])
+                assert key in self.started, "an outcome without its effect"
+                assert key not in self.ended, "a second outcome"
+                self.ended.add(key)
+                assert event.type == EventType.LATE or not machine.nodes[event.node].ended
+            case EventType.DECIDED | EventType.ASKED | EventType.ANALYSED:
+                assert not machine.nodes[event.node].ended
+            case _:
+                pass
+        apply(machine, event)
+        for path, (state, paused) in before.items():
+            now = machine.nodes[path].state if path in machine.nodes else state
+            if state in TERMINAL and now != state and event.type != EventType.RESUMED:
+                assert path == event.node
+                assert event.type == EventType.REOPENED or (paused and event.type == EventType.SETTLED)
+            elif event.type == EventType.SETTLED and path == event.node:
+                assert state not in TERMINAL or paused, "ended twice"
+
+    def check_start(self, event: Event) -> None:
+        machine, key = self.shadow, (event.node, event.data["kind"], event.data["n"])
+        assert key not in self.started, "started twice"
+        self.started.add(key)
+        visit = machine.visit(event.node)
+        alive = [command for k, command in machine.inflight.items() if k not in machine.abandoned]
+        assert all(command.node != event.node for command in alive), "two effects of one visit at once"
+        while True:
+            assert not visit.ended, "started below or on a visit that has ended"
+            if not visit.path:
+                break
+            visit = machine.visit(visit.up)
+        calls = self.rules.strategy.budget.calls
+        if calls is not None and event.data.get("reserve"):
+            assert machine.spent.calls + machine.reserved.calls < calls
+
+    @invariant()
+    def holds(self) -> None:
+        machine = self.machine
+        if not machine.nodes:
+            return
+        assert machine.iteration <= machine.config["max_steps"]
+        assert len(machine.inflight) <= self.rules.strategy.concurrency
+        assert machine.reserved.calls == sum(one.reserve.get("calls", 0) for one in machine.inflight.values())
+        alive = [command for key, command in machine.inflight.items() if key not in machine.abandoned]
+        for frame in machine.frames.values():
+            steps = [one for one in machine.visits if one.path and one.frame == frame.path and not one.inner]
+            open_ = [one for one in steps if not one.ended or one.paused]
+            assert [one.path for one in open_] in ([], [frame.current]), "two steps of one workflow at once"
+        for visit in machine.visits:
+            children = machine.within(visit)
+            if not children:
+                continue
+            working = [one for one in children if any(f"{c.node}/".startswith(f"{one.path}/") for c in alive)]
+            limit = self.rules.program.workflow.step("both").concurrency  # type: ignore[union-attr]
+            assert len(working) <= limit
+        if alive or (machine.queue and self.live):
+            return
+        if machine.root.ended and not machine.root.paused:
+            assert machine.status == str(machine.root.state)
+            assert all(visit.ended and (not visit.paused or machine.root.resumable) for visit in machine.visits)
+            assert not machine.queue
+        elif self.live:
+            assert machine.status == "waiting", f"stalled: {[(v.path, str(v.state)) for v in machine.visits]}"
+            assert any(visit.state == State.WAITING for visit in machine.visits)
+
+    # --- outcomes ---
+
+    def outcome(self, command: Command, draw: Any) -> Event:
+        data = {"kind": command.kind, "n": command.n, "usage": {"calls": 1 if command.reserve else 0}}
+        kinds = [0, 1, 1, 2, 2, 3, 4, 5, 6] if command.kind in {"attempt", "solve"} else [1, 1, 2, 4]
+        number = draw(st.sampled_from(kinds))
+        if number == 4:
+            return Event(EventType.LOST, command.node, data | {"lost": "outage", "reason": "x"})
+        if command.kind == "file":
+            return Event(EventType.ANSWER, command.node, data | {"answer": {"files": {"f": "0"}}})
+        if command.kind == "rule":
+            answer = {"holds": number == 1, "reason": "seen"}
+            return Event(EventType.ANSWER, command.node, data | {"answer": answer})
+        visit = self.machine.visit(command.node)
+        reports = [failed(), tag(visit, 1), tag(visit, 2), success("?"), None, stuck(), stuck("?", "which?")]
+        return Event(EventType.REPORTED, command.node, data | {"report": reports[number]})
+
+    def picked(self, draw: Any) -> Command:
+        return self.running[draw(st.sampled_from(sorted(self.running)))]
+
+    @precondition(lambda self: self.running and self.live)
+    @rule(data=st.data(), count=st.integers(1, 3))
+    def outcomes_arrive(self, data: st.DataObject, count: int) -> None:
+        chosen = data.draw(st.permutations(sorted(self.running)))[:count]
+        self.send(*(self.outcome(self.running[key], data.draw) for key in chosen))
+
+    @precondition(lambda self: self.running and self.live)
+    @rule(data=st.data())
+    def the_oldest_outcome_arrives(self, data: st.DataObject) -> None:
+        self.send(self.outcome(next(iter(self.running.values())), data.draw))
+
+    @precondition(lambda self: self.running and self.live)
+    @rule(data=st.data(), calls=st.integers(0, 9))
+    def something_is_told_on_the_way(self, data: st.DataObject, calls: int) -> None:
+        """As a run inside the run does; it may go beyond the budget."""
+        solving = [command for command in self.running.values() if command.kind == "solve"]
+        if solving:
+            usage = {"calls": calls}
+            fact = {"kind": "solve", "n": solving[0].n, "event": {"type": "spent", "usage": usage}, "usage": usage}
+            told = Event(EventType.PROGRESSED, solving[0].node, fact)
+            self.send(*data.draw(st.permutations([told, self.outcome(self.picked(data.draw), data.draw)])))
+
+    @precondition(lambda self: self.ended and self.live)
+    @rule(data=st.data())
+    def an_outcome_comes_twice(self, data: st.DataObject) -> None:
+        path, kind, n = data.draw(st.sampled_from(sorted(self.ended)))
+        before = len(self.events)
+        self.send(Event(EventType.LOST, path, {"kind": kind, "n": n, "lost": "outage", "reason": "again"}))
+        assert len(self.events) == before
+
+    @precondition(lambda self: self.live)
+    @rule()
+    def a_cancelled_worker_stops(self) -> None:
+        for command in unwanted(self.machine)[:1]:
+            said = {"kind": command.kind, "n": command.n, "lost": "cancelled", "reason": "stopped"}
+            self.send(Event(EventType.LOST, command.node, said))
+
+    # --- requests and limits ---
+
+    def request(self, fact: Event, together: bool, draw: Any) -> None:
+        """A request alone, or in one step with an outcome that comes before or after it."""
+        facts = [fact]
+        if together and self.running:
+            facts = draw(st.permutations([fact, self.outcome(self.picked(draw), draw)]))
+        self.send(*facts)
+
+    @precondition(lambda self: self.machine.nodes and self.live and len(self.events) > 20)
+    @rule(data=st.data(), together=st.booleans(), sure=st.integers(0, 2))
+    def the_run_is_cancelled(self, data: st.DataObject, together: bool, sure: int) -> None:
+        if sure == 0:
+            path = data.draw(st.sampled_from([*self.machine.nodes, "z"]))
+            self.request(Event(EventType.CANCEL_REQUESTED, path, {"by": "ann"}), together, data.draw)
+
+    @precondition(lambda self: self.machine.nodes and self.live)
+    @rule(data=st.data(), together=st.booleans(), note=st.sampled_from(["", "the lamp works now"]))
+    def a_step_is_retried(self, data: st.DataObject, together: bool, note: str) -> None:
+        able = [visit.path for visit in self.machine.visits if may_retry(self.machine, visit)]
+        path = data.draw(st.sampled_from([*able, *self.machine.nodes]))
+        self.request(Event(EventType.RETRY_REQUESTED, path, {"note": note}), together, data.draw)
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data(), together=st.booleans())
+    def a_question_is_answered(self, data: st.DataObject, together: bool) -> None:
+        asked = [visit.path for visit in self.machine.visits if visit.state == State.WAITING]
+        if asked:
+            path = data.draw(st.sampled_from(asked))
+            self.request(Event(EventType.ANSWERED, path, {"text": "yes", "by": "ann"}), together, data.draw)
+
+    @precondition(lambda self: self.machine.nodes and self.live and len(self.events) > 20)
+    @rule(data=st.data(), together=st.booleans(), sure=st.integers(0, 2))
+    def the_time_is_over(self, data: st.DataObject, together: bool, sure: int) -> None:
+        if sure == 0:
+            self.request(Event(EventType.BUDGET_HIT, ROOT, {"what": "seconds", "limit": 9.0}), together, data.draw)
+
+    # --- sessions ---
+
+    @precondition(lambda self: self.machine.nodes and self.live)
+    @rule(data=st.data(), sure=st.integers(0, 2))
+    def the_run_is_interrupted(self, data: st.DataObject, sure: int) -> None:
+        """All effects are stopped; some had their outcome already."""
+        if sure:
+            return
+        stopped = {"cause": "interrupt", "reason": "stopped"}
+        facts = [
+            self.outcome(command, data.draw)
+            if data.draw(st.booleans())
+            else Event(EventType.INTERRUPTED, command.node, {"kind": command.kind, "n": command.n, **stopped})
+            for command in self.running.values()
+        ]
+        self.live = False
+        self.send(*facts, stopping=True)
+        assert not self.machine.inflight
+        assert self.machine.status != "running"
+
+    @precondition(lambda self: self.machine.nodes and self.live)
+    @rule(sure=st.integers(0, 2))
+    def the_process_is_killed(self, sure: int) -> None:
+        if sure == 0:
+            self.machine = fold_events(reread(self.events))
+            assert self.machine == self.shadow
+            self.live = False
+
+    @precondition(lambda self: self.machine.nodes and not self.live)
+    @rule(replay=st.integers(0, 3), more=st.integers(0, 3), calls=st.integers(0, 3))
+    def the_run_is_resumed(self, replay: int, more: int, calls: int) -> None:
+        """As it is, or walked through again after a change; perhaps with higher limits."""
+        limits = {"max_steps": self.machine.config["max_steps"] + more}
+        budget = self.rules.strategy.budget
+        if budget.calls is not None:
+            wider = Budget(calls=budget.calls + calls)
+            self.rules = Rules(self.rules.program, self.rules.strategy.model_copy(update={"budget": wider}))
+        self.live = True
+        # What was in work has no outcome and is submitted again.
+        self.running = dict(self.machine.inflight)
+        self.send(Event(EventType.RESUMED, ROOT, {"config": limits, "replay": replay == 0}))
+
+    @precondition(lambda self: self.machine.root.ended and self.live)
+    @rule()
+    def the_process_ends(self) -> None:
+        self.live = False
+
+    @rule()
+    def idle(self) -> None:
+        """Nothing happens; there is always this to do."""
+
+
+Facts.TestCase.settings = settings(deadline=None, max_examples=80, stateful_step_count=40)
+TestFacts = Facts.TestCase
