@@ -37,7 +37,7 @@ def labels_of(node: Node, answer: dict[str, Any]) -> list[str]:
 def remedy(node: Node, action: str, answer: dict[str, Any], out: Out) -> None:
     """Carry out what the rules made of a reassessment. Source: S01, S53, S58."""
     trigger = answer["trigger"]
-    reason = f"{report_reason(node)} Reassessed as {answer['finding']}: {answer['reason']}"
+    reason = f"{report_reason(node).rstrip('. ')}. Reassessed as {answer['finding']}: {answer['reason']}"
     match answer["remedy"] if action == "as_proposed" else action:
         case Remedy.REDEFINE if answer.get("information") or answer.get("goal"):
             goal = answer.get("goal", "")
