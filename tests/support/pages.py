@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright
 
 from luna.protocol import Action, Failed, Spent, Stuck, Success, Usage
 from luna.testing import ScriptedWorker
@@ -47,12 +47,37 @@ async def a_browser() -> AsyncIterator[Browser]:
             await browser.close()
 
 
+@asynccontextmanager
+async def a_page() -> AsyncIterator[Page]:
+    """A page of a browser; what goes wrong in it fails the test."""
+    faults: list[str] = []
+    async with a_browser() as browser:
+        found = await browser.new_page(viewport={"width": 1280, "height": 800})
+        found.on("pageerror", lambda error: faults.append(str(error)))
+        found.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        found.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}"))
+        yield found
+    assert not faults, faults
+
+
+def row(page: Page, path: str) -> Locator:
+    return page.locator(f'[role=treeitem][data-path="{path}"]')
+
+
+async def paths(page: Page) -> list[str]:
+    """Paths of the rows in sight, from top to bottom."""
+    rows = await page.locator("[role=treeitem]").all()
+    found = [(float((await one.bounding_box() or {})["y"]), await one.get_attribute("data-path") or "") for one in rows]
+    return [path for _, path in sorted(found)]
+
+
 def about(**changes: Any) -> About:
     return About(**({"run_id": "brick7", "status": "success", "now": 200.0, "created_t": 100.0} | changes))
 
 
+WALL = "build the wall"
 SPLITS = {
-    "build the wall": split_into("lay the bricks", "paint the bricks", sequential=True),
+    WALL: split_into("lay the bricks", "paint the bricks", sequential=True),
     "lay the bricks": split_into("the lower rows", "the upper rows"),
 }
 

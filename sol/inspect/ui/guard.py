@@ -94,7 +94,9 @@ class Guard:
             return _no("The token is wrong. Open the address that sol ui printed last.")
         target = path if _RUN_PAGE.fullmatch(path) else "/"
         # Not a redirect: after one that a page elsewhere has led to, the browser would hold the strict cookie back.
-        answer = HTMLResponse(f'<!doctype html><meta http-equiv="refresh" content="0;url={escape(target)}">')
+        # With an icon of its own, or else the browser asks for one.
+        icon = '<link rel="icon" href="data:,">'
+        answer = HTMLResponse(f'<!doctype html>{icon}<meta http-equiv="refresh" content="0;url={escape(target)}">')
         answer.set_cookie(self._cookie, self._secrets.token, httponly=True, samesite="strict", path="/")
         return answer
 
