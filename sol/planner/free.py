@@ -6,7 +6,7 @@ It never judges words. The core does not ask it to when it knows that no Sol mod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from typing import ClassVar, assert_never
 
 from luna.protocol import FailedKind, StuckKind, Usage
 from sol.core.requests import (
@@ -74,6 +74,9 @@ class FreePlanner:
     Attributes:
         workspace: Root of the files that inputs refer to.
     """
+
+    judges: ClassVar[bool] = False
+    """It never judges words."""
 
     workspace: Path
 

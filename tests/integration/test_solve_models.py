@@ -1,4 +1,4 @@
-"""Which models and servers a resumed run uses: what is given now, else what it was started with."""
+"""Which models, servers and planners a run uses; after a resume what is given now, else what it was started with."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 from luna.errors import ModelError
 from luna.testing import ScriptedWorker
 from sol import Sol
+from sol.planner import FreePlanner
 from tests.support.runs import done, task
 
 
@@ -41,3 +42,10 @@ async def test_run_records_its_server_but_no_password(tmp_path: Path, address: s
     sol = Sol(worker=ScriptedWorker(lambda _: done()), workspace=tmp_path, base_url=address)
     run = await sol.asolve(task())
     assert run.state.config["base_url"] == kept
+
+
+async def test_planner_that_judges_nothing_is_not_asked_to(tmp_path: Path) -> None:
+    sol = Sol(worker=ScriptedWorker(lambda _: done()), planner=FreePlanner(tmp_path), workspace=tmp_path)
+    run = await sol.asolve(task())
+    assert run.solved
+    assert run.tree.root.unchecked
