@@ -32,6 +32,10 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="A line for every node, however many there are.")] = False,
     output: Output = None,
+    following: Annotated[
+        bool,
+        typer.Option("--follow", "-f", help="Watch a run that is at work until it stops; Ctrl-C ends the watching."),
+    ] = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write all of it as a page for a browser."),
@@ -54,6 +58,10 @@ def show(  # noqa: PLR0913 - each is an option of the command line
         do_page(sol, run, html)
         return
     shown = Shown(output=output, no_color=no_color, again=same_place(store, workspace))
+    if following:
+        from sol.cli.following import follow  # noqa: PLC0415 - loads the journal
+
+        run = follow(sol, run, shown)
     do_show(sol, run, node, shown, everything=everything)
 
 

@@ -226,6 +226,7 @@ class LiveTree:
         console: Where to draw; a terminal that can move its cursor.
         clock: Time.
         elapsed: Tells the seconds of work on the run.
+        activity: What each running node does now, by path.
         note: A line below the tree, such as that the run is being stopped; "" for none.
     """
 
@@ -235,21 +236,21 @@ class LiveTree:
     clock: Clock
     elapsed: Callable[[], float]
     note: str = ""
-    _activity: dict[str, str] = field(default_factory=dict)
+    activity: dict[str, str] = field(default_factory=dict)
 
     def told(self, event: Event) -> None:
         """Take note of an event of the run."""
         said = labels.activity_of(event)
         if said:
-            self._activity[event.node] = said
+            self.activity[event.node] = said
         elif event.type in {"started", "settled"}:
-            self._activity.pop(event.node, None)
+            self.activity.pop(event.node, None)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         page = page_of(console, self.clock.now())
         yield headline(self.tree, page, run_id=self.run_id, elapsed_s=self.elapsed())
         room = max((options.height or console.size.height) - 3 - bool(self.note), 1)
-        yield from tree_lines(self.tree, page, room=room, activity=self._activity)
+        yield from tree_lines(self.tree, page, room=room, activity=self.activity)
         if self.note:
             yield Text(self.note, "bold yellow", no_wrap=True, overflow="ellipsis")
 

@@ -316,3 +316,34 @@ def _read_all(descriptor: int, into: bytearray) -> None:
             into += data
     except OSError:  # the other side has been closed
         pass
+
+
+async def test_follow_watches_a_run_of_another_process_until_it_ends(sol: Commands) -> None:
+    process = await at_work(sol)
+    watcher = sol.start("show", "--follow")
+    assert watcher.stdout is not None
+    first = watcher.stdout.readline()
+    assert " running · " in first
+    sol.go()
+    process.communicate(timeout=START_S)
+    out, err = watcher.communicate(timeout=START_S)
+    assert (watcher.returncode, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("1 success: ")
+    assert lines[1].startswith(". success: ")
+    assert " success · " in lines[2]
+    assert lines[3].startswith("✓ success")
+
+
+async def test_ctrl_c_ends_the_watching_and_not_the_run(sol: Commands) -> None:
+    process = await at_work(sol)
+    watcher = sol.start("show", "--follow")
+    assert watcher.stdout is not None
+    assert watcher.stdout.readline()
+    watcher.send_signal(signal.SIGINT)
+    _, err = watcher.communicate(timeout=START_S)
+    assert watcher.returncode == 130
+    assert "Traceback" not in err
+    sol.go()
+    process.communicate(timeout=START_S)
+    assert process.returncode == 0

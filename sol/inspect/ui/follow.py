@@ -113,6 +113,21 @@ class Followed:
         self._spans = found
 
     @property
+    def tree(self) -> Tree:
+        """The run's tree as far as it was read; one object for as long as this one lives."""
+        return self._tree
+
+    @property
+    def activity(self) -> dict[str, str]:
+        """What each running node does now, by path."""
+        return self._activity
+
+    @property
+    def stored(self) -> StoredRun:
+        """The run's entry in the journal, read together with its newest events."""
+        return self._stored
+
+    @property
     def about(self) -> About:
         """What is known of the run beside its tree."""
         return about_run(self._stored, now=self._clock.now())

@@ -198,3 +198,9 @@ def test_help_names_the_exit_codes(sol: CommandLine) -> None:
     assert ended.code == 0
     for words in ("0 solved", "1 not solved", "2 wrong usage", "3 not found", "5 waiting for an answer", "130 stopped"):
         assert words in " ".join(ended.out.split())
+
+
+def test_show_follow_of_a_run_that_has_ended_just_shows_it(sol: CommandLine) -> None:
+    sol("solve", sol.task())
+    assert sol("show", "--follow").out == sol("show").out
+    assert sol("show", "nosuch", "--follow").code == 3
