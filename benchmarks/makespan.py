@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=8)
     parser.add_argument("--leaves", type=int, default=64, help="a power of 2")
     parser.add_argument(
-        "--latency", type=float, default=0.2, help="mean seconds of a worker, exponentially distributed"
+        "--latency", type=float, default=0.5, help="mean seconds of a worker, exponentially distributed"
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1023, help="a complete binary tree: 2 to the n, less 1")
     parser.add_argument("--journal", choices=["sqlite", "memory"], default="sqlite")
-    parser.add_argument("--concurrency", type=int, default=100_000)
+    parser.add_argument("--concurrency", type=int, default=1024)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     leaves = (options.nodes + 1) // 2
@@ -46,6 +46,7 @@ async def measure(leaves: int, journal: str, concurrency: int) -> dict[str, Any]
         await sol.asolve(task(4))
         before, worker.calls, planner.calls = _size(file), 0, 0
         gc.collect()
+        gc.freeze()  # as the command line does
         wall, cpu = time.perf_counter(), time.process_time()
         run = await sol.asolve(task(leaves))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

@@ -1,6 +1,7 @@
 """Let Lunas work on a run from the command line: start it or take it up, show it, stop it, tell how it ended."""
 
 import asyncio
+import gc
 import getpass
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -106,6 +107,7 @@ def _check(shown: Shown) -> None:
 
 def _offering(sol: Sol, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Work; where weights of a local model are missing, offer to fetch them and work then."""
+    gc.freeze()  # what was imported stays; looking through it again and again costs as much as the run itself
     try:
         return asyncio.run(work())
     except ModelNotFoundError:
