@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from sol.core.control import given_up
 from sol.core.schedule import unwanted
 from sol.strategy.catalog import load_strategy
 from sol.strategy.schema import Budget
@@ -37,6 +38,7 @@ steps:
 
 WORKFLOW = """
 name: w
+initial_step: FIRST
 steps:
   - name: a
     instruction: do it
@@ -73,8 +75,10 @@ MORE = (
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     """Plain, solving, calling and parallel steps, report files, ai() rules, a monitor; rules lead anywhere."""
-    text = WORKFLOW + "".join(part for part in MORE if draw(st.booleans()))
+    chosen = [part for part in MORE if draw(st.booleans())]
+    text = WORKFLOW + "".join(chosen if chosen[:-1] else MORE)
     text = re.sub("TARGET", lambda _: draw(TARGETS), text)
+    text = text.replace("FIRST", draw(st.sampled_from(["a", "b", "sub", "both", "both"])))
     text = text.replace("SOLVE", draw(st.sampled_from(["true", "false"])))
     text = text.replace("LIMIT", str(draw(st.integers(1, 4))))
     texts = {"w.yaml": text, "c.yaml": CALLED}
@@ -224,6 +228,10 @@ class Facts(RuleBasedStateMachine):
         reports = [failed(), tag(visit, 1), tag(visit, 2), success("?"), None, stuck(), stuck("?", "which?")]
         return Event(EventType.REPORTED, command.node, data | {"report": reports[number]})
 
+    @property
+    def resumable(self) -> bool:
+        return not self.machine.root.ended or self.machine.root.resumable
+
     def picked(self, draw: Any) -> Command:
         return self.running[draw(st.sampled_from(sorted(self.running)))]
 
@@ -329,7 +337,7 @@ class Facts(RuleBasedStateMachine):
             assert self.machine == self.shadow
             self.live = False
 
-    @precondition(lambda self: self.machine.nodes and not self.live)
+    @precondition(lambda self: self.machine.nodes and not self.live and self.resumable)
     @rule(replay=st.integers(0, 3), more=st.integers(0, 3), calls=st.integers(0, 3))
     def the_run_is_resumed(self, replay: int, more: int, calls: int) -> None:
         """As it is, or walked through again after a change; perhaps with higher limits."""
@@ -341,12 +349,24 @@ class Facts(RuleBasedStateMachine):
         self.live = True
         # What was in work has no outcome and is submitted again.
         self.running = dict(self.machine.inflight)
+        gone = set(self.machine.abandoned)
         self.send(Event(EventType.RESUMED, ROOT, {"config": limits, "replay": replay == 0}))
+        assert not gone & set(self.machine.inflight), "waits for what nobody runs any more"
 
-    @precondition(lambda self: self.machine.root.ended and self.live)
+    @precondition(lambda self: self.machine.nodes and self.machine.root.ended and self.live)
     @rule()
     def the_process_ends(self) -> None:
         self.live = False
+
+    @precondition(lambda self: self.machine.nodes and not self.live)
+    @rule(data=st.data())
+    def a_request_is_recorded_meanwhile(self, data: st.DataObject) -> None:
+        """As `sol cancel` and its like do when nobody works on the run."""
+        path = data.draw(st.sampled_from(sorted(self.machine.nodes)))
+        type_ = data.draw(st.sampled_from([EventType.RETRY_REQUESTED, EventType.ANSWERED, EventType.CANCEL_REQUESTED]))
+        self.running = {}
+        self.send(Event(type_, path, {"text": "yes", "reason": "enough"}), stopping=True)
+        self.send(*given_up(self.machine), stopping=True)
 
     @rule()
     def idle(self) -> None:

@@ -104,9 +104,7 @@ def on_settled(out: Out, visit: Visit) -> None:
         _lead(out, out.machine.frames[visit.frame], visit.proposed)
     else:
         frame = out.machine.frames[visit.frame]
-        fail_frame(
-            out, frame, visit.state, kind=visit.kind, reason=_of(visit), resumable=visit.resumable or bool(visit.redo)
-        )
+        fail_frame(out, frame, visit.state, kind=visit.kind, reason=_of(visit), resumable=visit.resumable)
 
 
 def _of(visit: Visit) -> str:
@@ -199,7 +197,7 @@ def _conclude(out: Out, parent: Visit, children: list[Visit]) -> None:
     if first is None:
         judge(out, parent)
         return
-    resumable = any(child.resumable for child in failed)
+    resumable = first.state != State.CANCELLED and any(child.resumable for child in failed)
     if first.state != State.FAILED or not takes_errors(out.rules(parent)):
         out.settle(parent, first.state, kind=first.kind, reason=_of(first), resumable=resumable)
     elif frame.errors.get(parent.step, 0) >= ERROR_ROUNDS:
