@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from luna.clock import Clock
 from luna.gate import Gates
@@ -21,6 +22,9 @@ from sol.telemetry import recording
 from sol.tree.events import Command, Event, EventType
 from sol.tree.fold import fold
 from sol.tree.node import Tree
+
+Entering: TypeAlias = Callable[[Command], None]
+Inherit: TypeAlias = Callable[[int, Callable[[Usage], None]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +55,37 @@ class Setup:
 
     def session(self, lease: Lease, tree: Tree, strategy: Strategy, chain: tuple[str, ...]) -> Session:
         """A session for a run that this process holds."""
+        session: Session
+
+        def inherit(depth: int, charge: Callable[[Usage], None]) -> None:
+            ambient(session, chain, depth, charge)
+
+        dispatcher, entering = self.dispatcher(lease.run, tree, strategy, inherit)
+        started = self.clock.monotonic()
+        session = Session(
+            lease, self.journal, tree, strategy, dispatcher, self.clock, entering=entering, started=started
+        )
+        return session
+
+    def dispatcher(
+        self, run: str, tree: Tree, strategy: Strategy, inherit: Inherit
+    ) -> tuple[LocalDispatcher, list[Entering]]:
+        """Who runs the effects of a run, and what is called in the task of each before it does anything.
+
+        Args:
+            run: Its id.
+            tree: Its state.
+            strategy: Its limits.
+            inherit: Sets what runs that are started from inside an effect inherit.
+        """
         from sol.tracing import effect_marks, mark  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
 
-        session: Session
-        entering: list[Callable[[Command], None]] = [
-            lambda command: mark(effect_marks(lease.run, command, state=str(tree.nodes[command.node].state)))
+        entering: list[Entering] = [
+            lambda command: mark(effect_marks(run, command, state=str(tree.nodes[command.node].state)))
         ]
         dispatcher = LocalDispatcher(
             Resources(
-                run=lease.run,
+                run=run,
                 planner=self.planner,
                 make_worker=self.make_worker,
                 workspace=self.workspace,
@@ -71,15 +97,11 @@ class Setup:
                 luna_model=self.luna_model,
                 sol_provider=self.sol_provider,
                 fence=self.token,
-                around=lambda depth, charge: _ambient(session, chain, depth, charge),
+                around=inherit,
                 entering=entering,
             )
         )
-        started = self.clock.monotonic()
-        session = Session(
-            lease, self.journal, tree, strategy, dispatcher, self.clock, entering=entering, started=started
-        )
-        return session
+        return dispatcher, entering
 
     async def take(self, run_id: str) -> Lease:
         """Take an existing run that nobody alive holds.
@@ -90,7 +112,7 @@ class Setup:
         return await self.journal.claim(run_id, this_process(self.token), now=self.clock.now())
 
 
-def _ambient(session: Session, chain: tuple[str, ...], depth: int, charge: Callable[[Usage], None]) -> None:
+def ambient(session: Session, chain: tuple[str, ...], depth: int, charge: Callable[[Usage], None]) -> None:
     """Let runs that a worker starts inherit what this run leaves. Called inside the task of the worker's attempt."""
     budget, spent, held = session.strategy.budget, session.tree.spent, session.tree.reserved
     left = Budget(
@@ -143,7 +165,22 @@ async def _let_go(session: Session) -> None:
 async def record(journal: Journal, lease: Lease, tree: Tree, event: Event, *, now: float) -> None:
     """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
     strategy = Strategy.model_validate(tree.config["strategy"])
-    events = step(tree, [event], strategy, stopping=True, now=now).events
-    events += step(tree, given_up(tree), strategy, stopping=True, now=now).events
+    await record_by(
+        lambda facts: step(tree, facts, strategy, stopping=True, now=now).events, journal, lease, tree, event, now=now
+    )
+
+
+async def record_by(
+    take: Callable[[Sequence[Event]], list[Event]],
+    journal: Journal,
+    lease: Lease,
+    tree: Tree,
+    event: Event,
+    *,
+    now: float,
+) -> None:
+    """As `record`, where `take` folds facts into the tree and returns all events that follow."""
+    events = take([event])
+    events += take(given_up(tree))
     records = [NewRecord(now, one.type, one.node, one.data) for one in events]
     await journal.append(lease, records, status=tree.status)

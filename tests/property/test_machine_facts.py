@@ -151,7 +151,9 @@ class Facts(RuleBasedStateMachine):
                 assert key in self.started, "an outcome without its effect"
                 assert key not in self.ended, "a second outcome"
                 self.ended.add(key)
-                assert event.type == EventType.LATE or not machine.nodes[event.node].ended
+                late = key in machine.abandoned
+                assert late == (event.type == EventType.LATE), "late is what was abandoned, also after a retry"
+                assert late or not machine.nodes[event.node].ended
             case EventType.DECIDED | EventType.ASKED | EventType.ANALYSED:
                 assert not machine.nodes[event.node].ended
             case _:

@@ -20,7 +20,7 @@ from sol.run import Run
 from sol.tree.events import Command, Event, EventType
 
 CHILD: str = "run"
-"""Name under which a solving step remembers its child run."""
+"""Name under which a solving step tells which run solves it."""
 
 Data: TypeAlias = tuple[EventType, dict[str, Any]]
 
@@ -42,19 +42,19 @@ class FileRequest:
 
 @dataclass(frozen=True, slots=True)
 class SolveRequest:
-    """Solve a step by decomposition. `child`: id of a run begun before; "" for none."""
+    """Solve a step by decomposition. `resumed`: go on with the run that an earlier attempt has begun."""
 
     assignment: Mapping[str, Any]
     worker: Mapping[str, Any]
     strategy: str | None
-    child: str
+    resumed: bool
 
 
 class Solver(Protocol):
     """Starts or resumes child runs within the limits that the run around leaves."""
 
     async def begin(self, request: SolveRequest, *, key: tuple[str, str, int]) -> Run:
-        """Start the child run, or take it up again."""
+        """Start the child run, or take it up again: the same key never makes two."""
         ...
 
 
@@ -143,9 +143,8 @@ class MachineDispatcher(Dispatcher):
 
     async def _solve(self, command: Command, request: SolveRequest) -> Data:
         run = await self._solver.begin(request, key=command.key)
-        if run.id != request.child:
-            event = Partial(key=CHILD, value=run.id).model_dump(mode="json")
-            self._progress(command.key, {"event": event})
+        event = Partial(key=CHILD, value=run.id).model_dump(mode="json")
+        self._progress(command.key, {"event": event})
         await run.wait()
         return EventType.REPORTED, {"report": _report(run)}
 

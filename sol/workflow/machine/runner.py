@@ -7,20 +7,20 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from luna.protocol import Spent, Usage, WorkerSpec
-from sol.ambient import AMBIENT, Ambient, enter
+from sol.ambient import enter, narrowed
 from sol.blocking import run_blocking
-from sol.dispatch.local import LocalDispatcher, Resources
 from sol.errors import ConflictError, NotFoundError, TaskError
-from sol.journal import Journal, Lease, NewRecord, RunInfo, StoredRun, default_url, new_run_id, this_process
+from sol.journal import Journal, Lease, RunInfo, StoredRun, default_url, new_run_id, this_process
 from sol.run import RESUMABLE, Run
-from sol.runner import Setup
-from sol.session import Session, request_event
+from sol.runner import Setup, ambient, record_by
+from sol.session import request_event
 from sol.solver import Sol
 from sol.strategy.catalog import load_strategy
-from sol.strategy.schema import Budget, Strategy
+from sol.strategy.schema import Strategy
 from sol.task import Task
 from sol.tree.events import Event, EventType
 from sol.workflow.machine.control import may_retry
@@ -35,8 +35,13 @@ from sol.workflow.machine.state import Machine, fold_events
 KIND = "workflow"
 """Marks runs of workflows in the journal."""
 
-DEFAULT_STRATEGY = "single"
+DEFAULT_STRATEGY = "binary"
+DEEPEST = 10_000
+"""Depth limit of a workflow that sets none: runs that solve its steps keep to that of their own strategy."""
+
 REPORTS = "sol-reports"
+CHILD_ID = 10
+"""Length of the ids of runs that solve steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +93,7 @@ class WorkflowSol(Sol):
         for used in {one.kind: one for one in _workers(program, spec)}.values():
             self._require_model(used)
         chain = enter(f"workflow {program.workflow.name}: {task}")
-        strategy = self._narrowed(self._limits_of_steps())
+        strategy = narrowed(self._limits_of_steps())
         workspace = self.home
         setup = self._setup(workspace)
         await setup.journal.open()
@@ -224,9 +229,11 @@ class WorkflowSol(Sol):
     async def _record(journal: Journal, lease: Lease, machine: Machine, event: Event, *, now: float) -> None:
         """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
         rules = Rules(load_program(Path(machine.config["file"])), Strategy.model_validate(machine.config["strategy"]))
-        done = advance(machine, [event], rules, stopping=True)
-        records = [NewRecord(now, one.type, one.node, one.data) for one in done.events]
-        await journal.append(lease, records, status=machine.status)
+
+        def take(facts: Sequence[Event]) -> list[Event]:
+            return advance(machine, facts, rules, stopping=True, now=now).events
+
+        await record_by(take, journal, lease, machine, event, now=now)
 
     # --- what a run needs --------------------------------------------------------------------------------------------
 
@@ -235,41 +242,24 @@ class WorkflowSol(Sol):
 
     def _limits_of_steps(self) -> Strategy:
         """The strategy whose limits and stuck detectors hold for the attempts of steps."""
-        chosen = self.strategy if self.strategy is not None else DEFAULT_STRATEGY
-        strategy = chosen if isinstance(chosen, Strategy) else load_strategy(str(chosen))
+        chosen = self.strategy
+        if chosen is None:
+            chosen = load_strategy(DEFAULT_STRATEGY).with_limits(max_depth=DEEPEST, budget=None)
+        strategy = chosen if isinstance(chosen, Strategy) else load_strategy(str(chosen), self.home)
         return strategy.with_limits(max_depth=self.max_depth, budget=self.budget)
-
-    @staticmethod
-    def _narrowed(strategy: Strategy) -> Strategy:
-        around = AMBIENT.get()
-        return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
 
     def _machine_session(
         self, setup: Setup, lease: Lease, machine: Machine, rules: Rules, chain: tuple[str, ...]
     ) -> MachineSession:
         session: MachineSession
 
-        def around(_depth: int, charge: Callable[[Usage], None]) -> None:
-            AMBIENT.set(Ambient(rules.strategy.max_depth, _left(session), chain, charge))
+        def inherit(_depth: int, charge: Callable[[Usage], None]) -> None:
+            ambient(session, chain, 0, charge)  # steps are no levels of a tree
 
-        inner = LocalDispatcher(
-            Resources(
-                run=lease.run,
-                planner=setup.planner,
-                make_worker=setup.make_worker,
-                workspace=setup.workspace,
-                clock=self.clock,
-                gates=setup.gates,
-                strategy=rules.strategy,
-                limiter=setup.limiter,
-                processes=setup.processes,
-                luna_model=setup.luna_model,
-                sol_provider=setup.sol_provider,
-                fence=setup.token,
-                around=around,
-            )
+        inner, entering = setup.dispatcher(lease.run, machine, rules.strategy, inherit)
+        solver = _Children(
+            self, lease.run, setup.workspace, lambda key: inherit(0, lambda usage: _book(session, key, usage))
         )
-        solver = _Children(self, setup.workspace, lambda key: around(0, lambda usage: _book(session, key, usage)))
         effects = MachineDispatcher(inner, workspace=setup.workspace, solver=solver)
         session = MachineSession(
             lease=lease,
@@ -278,6 +268,7 @@ class WorkflowSol(Sol):
             strategy=rules.strategy,
             dispatcher=effects,
             clock=self.clock,
+            entering=entering,
             started=self.clock.monotonic(),
             machine=machine,
             program=rules.program,
@@ -288,9 +279,13 @@ class WorkflowSol(Sol):
 
 @dataclass(frozen=True, slots=True)
 class _Children:
-    """Starts child runs with the settings of the Sol around them. `inherit` hands the run's limits on."""
+    """Starts child runs with the settings of the Sol around them. `inherit` hands the run's limits on.
+
+    A child's id follows from the key of the effect that it was begun for, so it is found again after any crash.
+    """
 
     sol: WorkflowSol
+    run: str
     workspace: Path
     inherit: Callable[[tuple[str, str, int]], None]
 
@@ -299,22 +294,27 @@ class _Children:
         store = self.sol.store if self.sol.store is not None else str(default_url(self.sol.home))
         strategy = request.strategy or self.sol.strategy
         sol = replace(self.sol, strategy=strategy, workspace=self.workspace, store=store)
-        if request.child:
-            run = await sol.load(request.child)
-            return await sol.start_again(request.child) if run.resumable else run
-        task = {**request.assignment, "worker": dict(request.worker)}
-        return await sol.start(task)
+        node, kind, n = key
+        begun, run_id = await self._begun(sol, f"{self.run}/{node}/{kind}/{n}")
+        while begun is None and request.resumed and n > 1:
+            n -= 1
+            begun, _ = await self._begun(sol, f"{self.run}/{node}/{kind}/{n}")
+        if begun is not None:
+            return await sol.start_again(begun.id) if begun.resumable else begun
+        return await sol.start({**request.assignment, "worker": dict(request.worker)}, run_id=run_id)
 
-
-def _left(session: Session) -> Budget:
-    """What the run's budget leaves."""
-    budget, spent, held = session.strategy.budget, session.tree.spent, session.tree.reserved
-    return Budget(
-        calls=None if budget.calls is None else max(budget.calls - spent.calls - held.calls, 0),
-        tokens=None if budget.tokens is None else max(budget.tokens - spent.tokens, 0),
-        cost=None if budget.cost is None else max(budget.cost - spent.cost, 0.0),
-        seconds=None if budget.seconds is None else max(budget.seconds - session.elapsed_s, 0.001),
-    )
+    @staticmethod
+    async def _begun(sol: Sol, key: str) -> tuple[Run | None, str]:
+        """The run begun for an effect's key; without one the first id for it that can be used."""
+        ids = Random(key)  # noqa: S311 - a name that can be found again, not a secret
+        while True:
+            run_id = new_run_id(ids, length=CHILD_ID)
+            try:
+                run = await sol.load(run_id)
+            except NotFoundError:
+                return None, run_id
+            if run.state.nodes:  # else it was killed before its task was recorded, and cannot be resumed
+                return run, run_id
 
 
 def _book(session: MachineSession, key: tuple[str, str, int], usage: Usage) -> None:

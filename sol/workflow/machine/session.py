@@ -13,7 +13,7 @@ from sol.workflow.machine import state
 from sol.workflow.machine.compose import compose, request
 from sol.workflow.machine.control import may_retry
 from sol.workflow.machine.core import Rules, advance
-from sol.workflow.machine.effects import CHILD, FileRequest, MachineDispatcher, SolveRequest
+from sol.workflow.machine.effects import FileRequest, MachineDispatcher, SolveRequest
 from sol.workflow.machine.out import Where
 from sol.workflow.machine.program import Program
 from sol.workflow.machine.state import Machine, Visit
@@ -52,7 +52,7 @@ class MachineSession(Session):
                         assignment=compose(where, visit, command.because),
                         worker=worker_for(step, visit.worker),
                         strategy=step.solve if isinstance(step.solve, str) else None,
-                        child=str(visit.partial.get(CHILD, "")),
+                        resumed=command.because.get("new") == "resumed",
                     ),
                 )
             case _:
