@@ -20,14 +20,15 @@ from luna.protocol import Worker, WorkerSpec
 from luna.workers.function import FunctionWorker
 from luna.workers.registry import WorkerSettings, make_worker
 from sol.ambient import charging, enter, narrowed
-from sol.asking import asked, to_resume
+from sol.asking import to_resume
 from sol.blocking import run_blocking
 from sol.definition import input_hashes, recheck
 from sol.errors import ConflictError, SolError, StrategyError, UsageError
-from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id, this_process
+from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id
 from sol.planner import Planner, resolve_planner
+from sol.posting import post
 from sol.run import Run
-from sol.runner import Setup, drive, read_tree, record
+from sol.runner import Setup, drive, read_tree
 from sol.session import Session
 from sol.settings import Settings
 from sol.strategy.catalog import find, load_strategy
@@ -124,11 +125,28 @@ class Sol:
         Raises:
             ConflictError: If there is a run with this id.
         """
+        loop = asyncio.get_running_loop()
+        # Files are read and models set up; none of it may hold up the caller's event loop.
+        given, strategy, chain, data, setup = await asyncio.to_thread(self._prepare, task, loop)
+        title = given.task.goal.splitlines()[0][:120]
+        info = RunInfo(id=run_id or new_run_id(self.rng), created_t=self.clock.now(), title=title, meta={})
+        try:
+            await setup.journal.open()
+            lease = await setup.create(info)
+        except BaseException:
+            await self._done_with(setup.journal)
+            raise
+        return self._launch(setup, setup.session(lease, Tree(), strategy, chain), [Event(_STARTED, "", data)])
+
+    def _prepare(
+        self, task: "Task | TaskFile | Mapping[str, Any] | str | Path", loop: asyncio.AbstractEventLoop
+    ) -> tuple[GivenTask, Strategy, tuple[str, ...], dict[str, Any], Setup]:
+        """Read and check all that a run needs, before anything is started."""
         given = GivenTask.of(task)
         workspace = self._workspace_of(given)
         strategy, file = self._strategy_of(given.task, workspace)
         spec = self._spec_of(given.task)
-        self._make_worker(spec, self.processes, self.base_url)  # tells what is wrong with it before anything is started
+        self._make_worker(spec, self.processes, self.base_url)  # tells what is wrong with it
         self._require_model(spec)
         if strategy.asks_judge and not self._judges:
             raise StrategyError(
@@ -141,16 +159,7 @@ class Sol:
         if file:
             data["files"]["strategy"] = file
             data["file_strategy"] = load_strategy(file).model_dump(mode="json")
-        setup = self._setup(workspace)
-        title = given.task.goal.splitlines()[0][:120]
-        info = RunInfo(id=run_id or new_run_id(self.rng), created_t=self.clock.now(), title=title, meta={})
-        try:
-            await setup.journal.open()
-            lease = await setup.create(info)
-        except BaseException:
-            await self._done_with(setup.journal)
-            raise
-        return self._launch(setup, setup.session(lease, Tree(), strategy, chain), [Event(_STARTED, "", data)])
+        return given, strategy, chain, data, self._setup(workspace, loop=loop)
 
     def _run_data(self, given: "GivenTask", workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
         """Data of a run's first event: all that a resume needs to know. Source: S01."""
@@ -235,10 +244,11 @@ class Sol:
             before, _ = await read_tree(journal, found)
         if not before.nodes:
             raise ConflictError(f"Run {found} was killed before its task was recorded; start it anew.")
-        strategy, changed = recheck(before.config, accept_changes=accept_changes)
+        strategy, changed = await asyncio.to_thread(recheck, before.config, accept_changes=accept_changes)
         strategy = narrowed(strategy.with_limits(max_depth=self.max_depth, budget=self.budget))
         chain = enter(before.root.assignment["goal"])
-        setup = self._setup(Path(before.config["workspace"]), before.config)
+        loop = asyncio.get_running_loop()
+        setup = await asyncio.to_thread(self._setup, Path(before.config["workspace"]), before.config, loop=loop)
         await setup.journal.open()
         try:
             lease = await setup.take(found)
@@ -272,22 +282,7 @@ class Sol:
             ConflictError: If the node's state does not allow it.
         """
         async with self.open_journal() as journal:
-            found = await journal.resolve(run_id)
-            tree, _ = await read_tree(journal, found)
-            now = self.clock.now()
-            event = None if kind == "stop" else asked(found, tree, {"kind": kind, **payload}, by=by, now=now)
-            try:
-                lease = await journal.claim(found, this_process(secrets.token_hex(8)), now=now)
-            except ConflictError:
-                await journal.post(found, kind, dict(payload), t=now, by=by)
-                return "posted"
-            try:
-                if event is None:
-                    raise ConflictError(f"Nobody works on run {found}; there is nothing to stop.")
-                await record(journal, lease, tree, event, now=now)
-            finally:
-                await journal.release(lease)
-        return "done"
+            return await post(journal, run_id, kind, payload, by=by, now=self.clock.now())
 
     # --- what a run needs --------------------------------------------------------------------------------------------
 
@@ -332,7 +327,13 @@ class Sol:
             spec = spec.model_copy(update={"options": {**spec.options, "base_url": base_url}})
         return make_worker(spec, settings=WorkerSettings(processes=processes))
 
-    def _setup(self, workspace: Path, started: Mapping[str, Any] | None = None) -> Setup:
+    def _setup(
+        self,
+        workspace: Path,
+        started: Mapping[str, Any] | None = None,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Setup:
         """What this process brings to a run; of a run that was started before, models not given here are taken on."""
         token = secrets.token_hex(8)
         before = started or {}
@@ -348,7 +349,7 @@ class Sol:
             planner=self.planner or resolve_planner(sol_model, workspace=workspace, fence=token, base_url=base_url),
             make_worker=lambda spec: self._make_worker(spec, processes, base_url),
             gates=self._gates,
-            limiter=self._limiter(),
+            limiter=self._limiter(loop),
             processes=processes,
             sol_provider=gate_name(sol_model, base_url=base_url) if isinstance(sol_model, str) else "",
             luna_model=luna_model,
@@ -359,11 +360,11 @@ class Sol:
         """Whether Sol's planner can judge words; without a model it cannot."""
         return getattr(self.planner, "judges", True) if self.planner is not None else self.sol_model is not None
 
-    def _limiter(self) -> asyncio.Semaphore | None:
+    def _limiter(self, loop: asyncio.AbstractEventLoop | None) -> asyncio.Semaphore | None:
         """The limit over all runs of this object, one for each event loop (a semaphore cannot change its loop)."""
         if self.concurrency is None:
             return None
-        return self._limits.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.concurrency))
+        return self._limits.setdefault(loop or asyncio.get_running_loop(), asyncio.Semaphore(self.concurrency))
 
     # --- the journal -------------------------------------------------------------------------------------------------
 
@@ -389,7 +390,7 @@ class Sol:
     @asynccontextmanager
     async def open_journal(self) -> AsyncIterator[Journal]:
         """The journal, open for as long as the context lasts."""
-        journal = self._journal()
+        journal = await asyncio.to_thread(self._journal)
         await journal.open()
         try:
             yield journal
