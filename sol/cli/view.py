@@ -1,7 +1,9 @@
 """What the command line shows of a run while it is at work. It must not break the run when its terminal goes away."""
 
+import os
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 
 from rich.text import Text
 
@@ -71,6 +73,7 @@ class View:
             print(line, flush=True)
         except BrokenPipeError:
             self.gone = True
+            _drop_stdout()
             self._run.interrupt("The reader of the events has gone away.")
 
     @asynccontextmanager
@@ -78,3 +81,11 @@ class View:
         """Show the run for as long as the context lasts."""
         async with self._live.shown() if self.draws else nullcontext():
             yield
+
+
+def _drop_stdout() -> None:
+    """Let nothing more go to a reader that is gone: what is buffered would fail once more when Python exits."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -127,7 +127,7 @@ async def test_progress_elsewhere_is_a_line_for_the_upper_nodes(
     clock = FakeClock(auto=True)
     await sol(slow(clock), FreePlanner(tmp_path), strategy="halve", clock=clock, progress=True).asolve(listing())
     assert sorted(log.getvalue().splitlines()) == [
-        f". success: {GOAL}",
+        f". success: {GOAL} (split: too many)",
         "0 success: bricks: red",
         "1 success: bricks: blue",
     ]
