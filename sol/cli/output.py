@@ -170,6 +170,8 @@ def _next(run: Run, again: str) -> Iterator[Text]:
     if run.questions:
         node = f" --node {next(iter(run.questions))}" if len(run.questions) > 1 else ""
         yield Text(f'answer it with: sol answer {run.id} "…"{node}{again}')
+    elif run.resumable and run.state.root.kind == "step_limit":
+        yield Text(f"go on with: sol workflow resume {run.id} --max-steps N{again}")
     elif run.resumable:
         budget = " --budget LIMITS" if run.status == State.EXHAUSTED else ""
         yield Text(f"go on with: sol resume {run.id}{budget}{again}")

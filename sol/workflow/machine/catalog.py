@@ -31,5 +31,5 @@ def find_workflow(name: str, workspace: Path | None = None) -> Path:
     known = known_workflows(workspace)
     if name not in known:
         hint = suggest(name, sorted(known))
-        raise NotFoundError(f"There is no workflow {name!r}; {hint}. Give one of these, or the path of a file.")
+        raise NotFoundError(f"There is no workflow {name!r}: give the path of a file, or a name; {hint}")
     return known[name]

@@ -42,7 +42,8 @@ def _at_limit(out: Out, frame: Frame, name: str) -> bool:
     limit = out.machine.config["max_steps"]
     if limit is None or out.machine.iteration < limit:
         return False
-    reason = f"The limit of {limit} steps is reached; the next would be {name!r}. Resume with a higher one to go on."
+    steps = "1 step" if limit == 1 else f"{limit} steps"
+    reason = f"The limit of {steps} is reached; the next would be {name!r}. Resume with a higher one to go on."
     above = out.machine.visit(frame.path)
     out.settle(above, State.EXHAUSTED, kind="step_limit", reason=reason, resumable=True, pending=name)
     return True

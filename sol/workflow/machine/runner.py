@@ -13,7 +13,7 @@ from typing import Any
 from luna.protocol import Spent, Usage, WorkerSpec
 from sol.ambient import enter, narrowed
 from sol.blocking import run_blocking
-from sol.errors import ConflictError, NotFoundError, TaskError
+from sol.errors import ConflictError, NotFoundError, SolError, TaskError
 from sol.journal import Journal, Lease, RunInfo, StoredRun, default_url, new_run_id, this_process
 from sol.run import RESUMABLE, Run
 from sol.runner import Setup, ambient, record_by
@@ -153,7 +153,7 @@ class WorkflowSol(Sol):
         Raises:
             NotFoundError: If there is no such run.
             ConflictError: If a live process holds it, or there is nothing to resume.
-            DefinitionChangedError: If the workflow was changed and `accept_changes` is not given.
+            DefinitionChangedError: If the workflow was changed and `accept_changes` is not given, or `ask` is.
         """
         async with self.open_journal() as journal:
             info = await journal.info(await journal.resolve(run_id))
@@ -179,7 +179,7 @@ class WorkflowSol(Sol):
         ready(program, WorkerSpec.model_validate(config["worker"]), judges=self._judges)
         found = program.fingerprint()
         differing = changes(config["definition"], found)
-        if differing and not accept_changes:
+        if differing and (ask is not None or not accept_changes):
             raise DefinitionChangedError(info.id, differing)
         strategy = Strategy.model_validate(config["strategy"]).with_limits(max_depth=self.max_depth, budget=self.budget)
         update: dict[str, Any] = {"definition": found, "program": program.root}
@@ -192,7 +192,11 @@ class WorkflowSol(Sol):
         try:
             lease = await setup.take(info.id)
             machine = await read_machine(setup.journal, info.id)
-            arrived = [*_carried(info.id, machine, ask, now=self.clock.now()), resumed]
+            try:
+                arrived = [*_carried(info.id, machine, ask, now=self.clock.now()), resumed]
+            except SolError:
+                await setup.journal.release(lease)
+                raise
         except BaseException:
             await self._done_with(setup.journal)
             raise
@@ -227,11 +231,24 @@ class WorkflowSol(Sol):
 
     @staticmethod
     async def _record(journal: Journal, lease: Lease, machine: Machine, event: Event, *, now: float) -> None:
-        """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
-        rules = Rules(load_program(Path(machine.config["file"])), Strategy.model_validate(machine.config["strategy"]))
+        """Commit a request on a run that nobody works on, and what follows from it, without starting anything.
+
+        Raises:
+            WorkflowError, DefinitionChangedError: If it is about a step, and the step cannot be looked up any more.
+        """
+        config = machine.config
+        path = Path(config["file"])
+        if event.type == EventType.CANCEL_REQUESTED:
+            program = Program(path, config["program"], {}, {})  # ends everything, whatever has become of the files
+        else:
+            program = load_program(path)
+        rules = Rules(program, Strategy.model_validate(config["strategy"]))
 
         def take(facts: Sequence[Event]) -> list[Event]:
-            return advance(machine, facts, rules, stopping=True, now=now).events
+            try:
+                return advance(machine, facts, rules, stopping=True, now=now).events
+            except LookupError as error:
+                raise DefinitionChangedError(lease.run, changes(config["definition"], program.fingerprint())) from error
 
         await record_by(take, journal, lease, machine, event, now=now)
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ def test_run_out_of_steps_goes_on_with_more(tmp_path: Path) -> None:
     code, _, error = run(tmp_path, "--max-steps", 0)
     assert (code, "allowed_tools of fix: a worker of kind 'function' cannot honour it" in error) == (1, True)
     assert "The limit of 0 steps is reached" in error
+    assert re.search(r"go on with: sol workflow resume \w+ --max-steps N", error)
     code, _, _ = invoke("resume", "latest", "--workspace", tmp_path, "--max-steps", 1)
     assert code == 0
     assert invoke("resume", "latest", "--workspace", tmp_path)[0] == 4

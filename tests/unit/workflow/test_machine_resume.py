@@ -7,9 +7,10 @@ import pytest
 
 from luna.protocol import Failed, Success
 from luna.testing import ScriptedWorker
+from sol.errors import ConflictError
 from sol.strategy.schema import Budget
 from sol.workflow.machine import DefinitionChangedError
-from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, file, sol_of
+from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, asking, file, sol_of
 
 
 async def test_interrupted_run_goes_on_without_running_finished_sub_steps_again(tmp_path: Path) -> None:
@@ -128,3 +129,30 @@ async def test_budget_ends_the_run_and_a_wider_one_lets_it_go_on(tmp_path: Path)
     sol.budget = Budget(calls=9)
     again = await sol.aresume(run.id)
     assert (again.status, dict(worker.calls)) == ("success", {"do a": 1, "do b": 1, "do c": 1})
+
+
+async def test_requests_about_a_changed_workflow_are_refused_but_cancelling_always_works(tmp_path: Path) -> None:
+    sol = sol_of(tmp_path, ScriptedWorker(asking))
+    path = file(tmp_path, ASK)
+    first, second = [(await sol.arun_workflow(path, "x")).id for _ in range(2)]
+    file(tmp_path, ASK.replace("name: s", "name: t"))
+    answer = {"node": "s#1", "text": "the red one"}
+    with pytest.raises(DefinitionChangedError):
+        await sol.request(first, "answer", answer, by="me")
+    with pytest.raises(DefinitionChangedError):
+        await sol.start_again(first, accept_changes=True, ask={"kind": "answer", **answer})
+    path.unlink()
+    assert await sol.request(second, "cancel", {}, by="me") == "done"
+    assert (await sol.load(second)).status == "cancelled"
+
+
+async def test_retry_of_a_run_is_refused_unless_it_has_ended_with_the_step(tmp_path: Path) -> None:
+    sol = sol_of(tmp_path, ScriptedWorker({"do a": agreeing, "do b": Failed(reason="no way")}))
+    run = await sol.arun_workflow(file(tmp_path, ABC.replace(", knowledge: facts", "")), "x")
+    assert run.status == "failed"
+    with pytest.raises(ConflictError, match=r"Step 'a#1' of run .* is success; it cannot be asked to retry"):
+        await sol.start_again(run.id, ask={"kind": "retry", "node": "a#1", "note": "n"})
+    assert await sol.request(run.id, "retry", {"node": "b#1", "note": "n"}, by="me") == "done"
+    sol.worker = worker = ScriptedWorker(agreeing)
+    again = await sol.aresume(run.id)
+    assert (again.status, dict(worker.calls)) == ("success", {"do b": 1, "do c": 1})
