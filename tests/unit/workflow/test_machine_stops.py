@@ -1,5 +1,6 @@
 """The pure core of machine workflows: interruptions, losses, cancelling, budgets, retries, changed definitions."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from sol.tree.events import Event, EventType
 from sol.tree.node import State
 from tests.unit.workflow.walk import (
+    CHILD,
     LOOP,
     ONE,
     PARALLEL,
@@ -15,8 +17,11 @@ from tests.unit.workflow.walk import (
     calling,
     failed,
     lost,
+    program_in,
     program_of,
+    stuck,
     success,
+    tag,
     walk,
 )
 
@@ -127,3 +132,71 @@ def test_retry_of_the_run_tries_again_what_it_ended_with(tmp_path: Any) -> None:
     limited = walk(LOOP, {"review": [2], "fix": [1]}, max_steps=1)
     limited.take(Event(EventType.RETRY_REQUESTED, "", {"note": "n"})).run()
     assert (limited.status, limited.started) == ("exhausted", ["review#1"])
+
+
+def test_report_and_cancel_in_one_step_end_nothing_twice() -> None:
+    cancel = Event(EventType.CANCEL_REQUESTED, "", {"reason": "enough"})
+    for first in (True, False):
+        done = Walk(program_of(PARALLEL), by_step({"a": [2], "b": [2], "fix": [1]})).begin()
+        done.finish(done.open[0])
+        report = done.outcome(done.open.pop())
+        done.take(*([report, cancel] if first else [cancel, report]))
+        ended = Counter(event.node for event in done.events if event.type == EventType.SETTLED)
+        assert max(ended.values()) == 1
+        assert done.status == "cancelled"
+        # What follows from the report is there before the cancellation, or never.
+        assert ("fix#1" in done.steps) == first
+
+
+def test_late_outcome_of_a_retried_step_is_not_taken_for_the_new_one() -> None:
+    done = Walk(program_of(ONE), by_step({"plan": [1]})).begin()
+    old = done.outcome(done.open.pop())
+    done.take(Event(EventType.CANCEL_REQUESTED, ""))
+    done.take(Event(EventType.RETRY_REQUESTED, "plan#1", {"note": "do it after all"}))
+    done.take(old)
+    assert done.events[-1].type == EventType.LATE
+    assert done.status == "running"
+    assert (done.run().status, done.started) == ("success", ["plan#1", "plan#1"])
+
+
+def test_resume_takes_up_nothing_that_the_run_has_gone_on_from() -> None:
+    text = PARALLEL.replace("    rules:\n", '    rules:\n      - {condition: any("error"), next: fix}\n')
+    done = Walk(program_of(text), by_step({"a": [1], "b": [lost()], "fix": [1]})).begin()
+    while [one.node for one in done.open] != ["fix#1"]:
+        done.finish(done.open[0])
+    done.take(interrupted(done.open.pop()), stopping=True)
+    done.take(Event(EventType.RESUMED, ""))
+    assert [one.node for one in done.open] == ["fix#1"]
+
+
+def test_limit_of_a_parallel_step_holds_after_a_resume() -> None:
+    text = PARALLEL.replace("    parallel:", "    concurrency: 1\n    parallel:")
+    done = Walk(program_of(text), by_step({"a": [1], "b": [1]})).begin()
+    done.take(Event(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": 5}))
+    done.finish(done.open[0])
+    done.take(Event(EventType.RESUMED, "")).run()
+    assert (done.status, done.most_open) == ("success", 1)
+
+
+def test_step_limit_that_several_called_workflows_reach_is_lifted_for_all(tmp_path: Any) -> None:
+    parent = """
+name: parent
+steps:
+  - name: both
+    parallel: [{name: left, call: child}, {name: right, call: child}]
+    rules: [{condition: all("COMPLETE"), next: COMPLETE}]
+"""
+    done = Walk(program_in(tmp_path, parent=parent, child=CHILD), by_step({"check": [1]}), max_steps=1).run()
+    assert (done.status, done.started) == ("exhausted", [])
+    done.take(Event(EventType.RESUMED, "", {"config": {"max_steps": 9}})).run()
+    assert (done.status, done.started) == ("success", ["both#1/left/check#1", "both#1/right/check#1"])
+
+
+def test_question_that_waits_is_asked_again_after_the_budget_was_widened() -> None:
+    done = walk(ONE, lambda visit, command: tag(visit, 1) if command.n > 1 else stuck("which?", "Which one?"))
+    done.take(Event(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": 5}))
+    assert done.status == "exhausted"
+    done.take(Event(EventType.RESUMED, ""))
+    assert (done.status, done.started) == ("waiting", ["plan#1"])
+    done.take(Event(EventType.ANSWERED, "plan#1", {"text": "the second"})).run()
+    assert done.status == "success"
