@@ -1,7 +1,6 @@
 """Let Lunas work on a run from the command line: start it or take it up, show it, stop it, tell how it ended."""
 
 import asyncio
-import gc
 import getpass
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -19,6 +18,7 @@ from sol.cli.places import holder_of, require_store, where
 from sol.cli.results import STDOUT, check_output, check_result_file, write_results
 from sol.cli.stops import Stops
 from sol.cli.view import View
+from sol.collector import ease_collector
 from sol.errors import ConflictError, NotFoundError, SolError, TaskError, UsageError
 from sol.inspect import labels
 from sol.run import Run
@@ -107,7 +107,7 @@ def _check(shown: Shown) -> None:
 
 def _offering(sol: Sol, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Work; where weights of a local model are missing, offer to fetch them and work then."""
-    gc.freeze()  # what was imported stays; looking through it again and again costs as much as the run itself
+    ease_collector()
     try:
         return asyncio.run(work())
     except ModelNotFoundError:
