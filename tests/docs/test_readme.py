@@ -1,4 +1,4 @@
-"""The README is true: its commands are those that CI runs and that exist, its example works, its links lead somewhere."""
+"""The README is true: its commands are those that CI runs, its example works, its links lead somewhere."""
 
 import re
 import subprocess
