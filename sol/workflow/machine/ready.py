@@ -28,8 +28,8 @@ def ready(program: Program, worker: WorkerSpec, *, judges: bool) -> list[Finding
         WorkflowError: If it cannot; nothing was started.
         UsageError: If there is no such worker.
     """
-    known = (*known_kinds(), GIVEN)
-    if worker.kind not in known:
+    known = known_kinds()
+    if worker.kind not in {*known, GIVEN}:  # one handed over as an object cannot be named
         raise UsageError(f"There is no worker kind {worker.kind!r}; {suggest(worker.kind, known)}.")
     warnings = require_sound(program)
     errors = list(_lacking(program, judges=judges))
