@@ -2,8 +2,11 @@
 
 import gc
 
-THRESHOLDS = (10_000, 20, 1_000)
-"""Allocations before a young collection, young ones before a middle one, middle ones before a full one."""
+THRESHOLDS = (10_000, 20, 100)
+"""Allocations before a young collection, young ones before a middle one, middle ones before a full one.
+
+A full one comes after 20 million allocations at the latest, so that garbage of long runs does not pile up.
+"""
 
 
 def ease_collector() -> None:
