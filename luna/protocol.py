@@ -294,6 +294,14 @@ class Said(Data):
     text: str
 
 
+class Compacted(Data):
+    """The worker's context was summarised to make room. Both sizes in tokens, estimated where nobody counts."""
+
+    type: Literal["compacted"] = "compacted"
+    before_tokens: int = Field(ge=0)
+    after_tokens: int = Field(ge=0)
+
+
 class Note(Data):
     """Anything that shows the worker is alive and is no step of the work: started, running, heartbeat, log."""
 
@@ -302,10 +310,10 @@ class Note(Data):
 
 
 ProgressEvent: TypeAlias = Annotated[
-    Action | Progress | Partial | Spent | Waiting | Said | Note, Field(discriminator="type")
+    Action | Progress | Partial | Spent | Waiting | Said | Compacted | Note, Field(discriminator="type")
 ]
-PROGRESS: TypeAdapter[Action | Progress | Partial | Spent | Waiting | Said | Note] = TypeAdapter(ProgressEvent)
-EVENT_TYPES: Final = (Action, Progress, Partial, Spent, Waiting, Said, Note)
+PROGRESS: TypeAdapter[ProgressEvent] = TypeAdapter(ProgressEvent)
+EVENT_TYPES: Final = (Action, Progress, Partial, Spent, Waiting, Said, Compacted, Note)
 
 
 # --- workers ---------------------------------------------------------------------------------------------------------
@@ -343,6 +351,7 @@ class Delivery:
         key: `run/node/kind/attempt`, the same for a redelivery of the same attempt.
         workspace: Directory the worker may work in.
         partial: Parts stored by earlier deliveries or interrupted attempts, by key.
+        answers: What humans have answered to questions of earlier attempts at this task, by question.
         fence: Random token of this run, for fencing untrusted text in prompts.
         model: Name of the Luna model of this run; None when none is set.
     """
@@ -350,6 +359,7 @@ class Delivery:
     key: str
     workspace: Path
     partial: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
     fence: str = ""
     model: str | None = None
 
