@@ -10,6 +10,7 @@ from luna.clock import Clock
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
 from luna.protocol import Usage, Worker, WorkerSpec
+from luna.workspaces import Workspaces
 from sol.ambient import AMBIENT, Ambient
 from sol.core.control import given_up
 from sol.core.decide import step
@@ -35,6 +36,7 @@ class Setup:
         token: Random, unique to this object; names the owner and fences untrusted text.
         sol_provider: Whose gate Sol's calls respect; "" for none.
         luna_model: Name of the Luna model; None when none is set.
+        spaces: Gives each attempt a place of its own; None: all work in the workspace itself.
     """
 
     journal: Journal
@@ -48,6 +50,7 @@ class Setup:
     processes: ProcessRegistry | None = None
     sol_provider: str = ""
     luna_model: str | None = None
+    spaces: Workspaces | None = None
 
     async def create(self, run: RunInfo) -> Lease:
         """Begin a run in the journal."""
@@ -94,6 +97,7 @@ class Setup:
                 strategy=strategy,
                 limiter=self.limiter,
                 processes=self.processes,
+                spaces=self.spaces,
                 luna_model=self.luna_model,
                 sol_provider=self.sol_provider,
                 fence=self.token,
@@ -158,6 +162,7 @@ async def _let_go(session: Session) -> None:
     try:
         if session.active or session.tree.status == "running":
             await wind_down(session)
+        await session.close()
     finally:
         await session.journal.release(session.lease)
 

@@ -15,6 +15,7 @@ from luna.protocol import WorkerSpec
 from sol.core.assign import request
 from sol.core.control import may_retry
 from sol.core.decide import step
+from sol.core.places import is_isolated, places_of
 from sol.core.schedule import unwanted
 from sol.core.stepping import Step
 from sol.dispatch.protocol import Dispatcher, Effect
@@ -85,9 +86,25 @@ class Session:
         records = [NewRecord(now, event.type, event.node, event.data) for event in done.events]
         await self.journal.append(self.lease, records, status=self.tree.status, summary=self._summary())
         self.commands.extend(done.commands)
+        self._release(done.events)
         for listener in self.listeners:
             for event in done.events:
                 listener(event)
+
+    def _release(self, events: Iterable[Event]) -> None:
+        """Let places go whose nodes have ended for good."""
+        if not is_isolated(self.tree):
+            return
+        ended = [self.tree.nodes[event.node] for event in events if event.type == EventType.SETTLED]
+        self.dispatcher.release(name for node in ended if not node.resumable for name in places_of(node))
+
+    async def close(self) -> None:
+        """Let go of the run's places once nothing runs any more; all of them when the run has ended for good."""
+        tree = self.tree
+        if is_isolated(tree):
+            ended = bool(tree.nodes) and tree.root.ended and not tree.root.resumable
+            result = tree.root.snapshot if ended and tree.root.state == State.SUCCESS else None
+            await self.dispatcher.close(result=result, ended=ended)
 
     def take(self, incoming: Iterable[Event], *, now: float) -> Step:
         """Fold facts in, decide what follows, and start what the limits allow."""

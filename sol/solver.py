@@ -3,7 +3,7 @@
 import asyncio
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from luna.clock import Clock, SystemClock
-from luna.errors import WorkerConfigError
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
 from luna.models import gate_name, resolve_chat_model
 from luna.protocol import Worker, WorkerSpec
-from luna.workers.function import FunctionWorker
-from luna.workers.registry import WorkerSettings, make_worker
+from luna.workspaces import Isolation
 from sol.ambient import charging, enter, narrowed
 from sol.asking import to_resume
 from sol.blocking import run_blocking
 from sol.definition import input_hashes, recheck
 from sol.errors import ConflictError, SolError, StrategyError, UsageError
+from sol.isolation import IN_PLACE, isolated, isolated_again
 from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id
+from sol.lunas import WITH_MODEL, AnyWorker, make, spec_of
 from sol.planner import Planner, resolve_planner
 from sol.posting import post
 from sol.run import Run
@@ -40,11 +40,7 @@ from sol.tree.node import Tree
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-GIVEN = "given"
-"""Kind of a worker that was handed over as an object; such a run can only be resumed with the object at hand."""
-
 DEFAULT_LUNA = "local"
-_WITH_MODEL = ("model", "agent")
 _STARTED = EventType.RUN_STARTED
 
 
@@ -60,6 +56,7 @@ class Sol:
         luna_model: Name of the model that works; None: `LUNA_MODEL`, and without it the local default.
         base_url: Address of an OpenAI-compatible server for both.
         workspace: Directory that tasks work in; None: a task file's own, or the current one.
+        isolation: How Lunas are kept apart, in place of the task's own: `in_place`, `copy`, `worktree`.
         store: Journal or its URL; None: `SOL_STORE`, or `.sol/runs.db` in the workspace given here or the current one.
         max_depth: Narrows the strategy's depth limit.
         budget: Narrows the strategy's budget.
@@ -69,12 +66,13 @@ class Sol:
     """
 
     strategy: str | Path | Strategy | None = None
-    worker: "WorkerSpec | Mapping[str, Any] | str | Worker | Callable[..., Any] | None" = None
+    worker: AnyWorker = None
     model: str | None = None
     sol_model: "str | BaseChatModel | None" = None
     luna_model: str | None = None
     base_url: str | None = None
     workspace: Path | str | None = None
+    isolation: Isolation | None = None
     store: "str | Journal | None" = None
     max_depth: int | None = None
     budget: Budget | Mapping[str, Any] | None = None
@@ -130,6 +128,9 @@ class Sol:
         given, strategy, chain, data, setup = await asyncio.to_thread(self._prepare, task, loop)
         title = given.task.goal.splitlines()[0][:120]
         info = RunInfo(id=run_id or new_run_id(self.rng), created_t=self.clock.now(), title=title, meta={})
+        kind = self.isolation or given.task.isolation or IN_PLACE
+        setup, places = await isolated(setup, kind, run=info.id, home=self.home / ".sol")
+        data |= places
         try:
             await setup.journal.open()
             lease = await setup.create(info)
@@ -249,6 +250,7 @@ class Sol:
         chain = enter(before.root.assignment["goal"])
         loop = asyncio.get_running_loop()
         setup = await asyncio.to_thread(self._setup, Path(before.config["workspace"]), before.config, loop=loop)
+        setup = isolated_again(setup, before.config, run=found)
         await setup.journal.open()
         try:
             lease = await setup.take(found)
@@ -303,29 +305,15 @@ class Sol:
         return strategy, str(path.resolve())
 
     def _spec_of(self, task: Task) -> WorkerSpec:
-        if task.worker is not None:
-            return task.worker
-        if self.worker is None:
-            return WorkerSpec(kind="model")
-        if isinstance(self.worker, WorkerSpec | Mapping | str):
-            return WorkerSpec.parse(self.worker)
-        return WorkerSpec(kind=GIVEN)
+        return spec_of(task.worker, self.worker)
 
     def _require_model(self, spec: WorkerSpec) -> None:
         """Find out before anything is started that the Luna model cannot be had."""
-        if spec.kind in _WITH_MODEL and self.luna_model and not spec.options.get("model"):
+        if spec.kind in WITH_MODEL and self.luna_model and not spec.options.get("model"):
             resolve_chat_model(self.luna_model, base_url=self.base_url)
 
     def _make_worker(self, spec: WorkerSpec, processes: ProcessRegistry, base_url: str | None) -> Worker:
-        if spec.kind == GIVEN:
-            if isinstance(self.worker, Worker):
-                return self.worker
-            if callable(self.worker):
-                return FunctionWorker(self.worker)
-            raise WorkerConfigError("This run's worker was an object of a Python program. Resume it from that program.")
-        if spec.kind in _WITH_MODEL and base_url and "base_url" not in spec.options:
-            spec = spec.model_copy(update={"options": {**spec.options, "base_url": base_url}})
-        return make_worker(spec, settings=WorkerSettings(processes=processes))
+        return make(spec, self.worker, processes=processes, base_url=base_url)
 
     def _setup(
         self,

@@ -9,6 +9,7 @@ from pydantic import ValidationError, field_validator
 
 from luna.inputs import InputError, inside
 from luna.protocol import Assignment, Text, WorkerSpec
+from luna.workspaces import Isolation
 from sol.core.vague import vague
 from sol.errors import TaskError
 from sol.strictyaml import Document, StrictYamlError, load_yaml, validate_model
@@ -22,6 +23,9 @@ class Task(Assignment):
     Attributes:
         worker: Which Luna does it and what it is split into; None: the one that `Sol` was given.
         strategy: Name or path of the strategy, used when `Sol` was given none.
+        isolation: How the Lunas are kept apart, used when `Sol` was not told: `in_place` (not at all), `copy` (each
+            attempt in a temporary copy of the workspace) or `worktree` (each in a git worktree on its own branch);
+            accepted work is merged, and brought into the workspace at the end. None: `in_place`.
         result_file: Where to write the result as JSON, inside the workspace; None: nowhere.
 
     Source: S01, S26–S34.
@@ -29,6 +33,7 @@ class Task(Assignment):
 
     worker: WorkerSpec | None = None
     strategy: Text | None = None
+    isolation: Isolation | None = None
     result_file: Text | None = None
 
     @field_validator("worker", mode="before")

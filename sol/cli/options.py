@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from luna.workspaces.protocol import Isolation
 from sol.errors import UsageError
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, a unique beginning of it, or latest.")]
@@ -21,6 +22,12 @@ Store = Annotated[
 Workspace = Annotated[
     Path | None,
     typer.Option("--workspace", metavar="DIR", help="Directory to work in: the task file's own, or the current one."),
+]
+Isolated = Annotated[
+    Isolation | None,
+    typer.Option(
+        "--isolation", metavar="HOW", help="How Lunas are kept apart, in place of the task's: in_place, copy, worktree."
+    ),
 ]
 Strategy = Annotated[
     str | None, typer.Option("--strategy", metavar="NAME", help="Name or file of the strategy, in place of the task's.")

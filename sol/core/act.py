@@ -4,6 +4,7 @@ from typing import Any
 
 from sol.core.escalate import escalate, labels_of, remedy
 from sol.core.outcome import Out
+from sol.core.places import is_isolated
 from sol.core.requests import Kind
 from sol.core.ruling import active_children, report_kind, report_reason, rule
 from sol.core.split import want_split
@@ -46,14 +47,16 @@ def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> No
     match action:
         case "validate":
             validate(node, out)
+        case "accept" if is_isolated(tree) and not node.path:
+            out.want(node, Kind.LAND)
         case "accept":
-            out.settle(node, State.SUCCESS, **({"kind": "unchecked"} if node.unchecked else {}))
+            accept(node, out)
         case "attempt" if node.generation:
             out.want(node, Kind.ATTEMPT, new="information", what="parts")
         case "set_aside":
             out.settle(node, State.SKIPPED, kind="parts", reason="All of its parts were set aside.")
         case "integrate":
-            out.want(node, Kind.INTEGRATE)
+            out.want(node, Kind.MERGE if is_isolated(tree) else Kind.INTEGRATE)
         case "split":
             want_split(node, strategy, out)
         case "replan" if node.generation:
@@ -66,6 +69,11 @@ def act(tree: Tree, node: Node, action: str, strategy: Strategy, out: Out) -> No
             out.event(EventType.ASKED, node.path, question=report_reason(node), kind="rule")
         case _:
             _fail(tree, node, out)
+
+
+def accept(node: Node, out: Out) -> None:
+    """End a node with success."""
+    out.settle(node, State.SUCCESS, **({"kind": "unchecked"} if node.unchecked else {}))
 
 
 def validate(node: Node, out: Out) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from luna.text import clip
 from sol.core.act import JUDGED
+from sol.core.places import merge_of, place_of
 from sol.core.requests import (
     AtomicRequest,
     AttemptRequest,
@@ -16,6 +17,8 @@ from sol.core.requests import (
     IntegrateRequest,
     JudgeRequest,
     Kind,
+    LandRequest,
+    MergeRequest,
     Part,
     ReassessRequest,
     Request,
@@ -41,9 +44,11 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
     assignment = node.assignment
     match command.kind:
         case Kind.ATTEMPT:
-            return AttemptRequest(compose(tree, node, strategy), node.worker, node.partial, command.because)
+            given = compose(tree, node, strategy)
+            place = place_of(tree, node, command)
+            return AttemptRequest(given, node.worker, node.partial, command.because, node.answers, place)
         case Kind.CHECK:
-            return CheckRequest(assignment, node.result, node.since)
+            return CheckRequest(assignment, node.result, node.since, place_of(tree, node, command))
         case Kind.JUDGE:
             open_ = [c["criterion"] for c in node.checks if c["ok"] is None and c["kind"] in JUDGED]
             return JudgeRequest(assignment, node.result, tuple(open_))
@@ -54,7 +59,12 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
         case Kind.INTEGRATE:
             parts = tuple(part_of(tree, path) for path in active_children(tree, node))
             worker = node.worker if integrates_by_luna(node, strategy) else None
-            return IntegrateRequest(assignment, parts, node.sequential, node.how, worker)
+            place = place_of(tree, node, command)
+            return IntegrateRequest(assignment, parts, node.sequential, node.how, worker, place)
+        case Kind.MERGE:
+            return _merge_request(tree, node, command)
+        case Kind.LAND:
+            return LandRequest(node.snapshot, tree.config["base"])
         case Kind.REASSESS:
             parts = tuple(part_of(tree, path) for path in node.children)
             return ReassessRequest(assignment, effective_report(node), command.because["trigger"], parts)
@@ -63,6 +73,13 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
             return RuleRequest(assignment, command.because["question"], material)
         case _:
             return AtomicRequest(assignment)
+
+
+def _merge_request(tree: Tree, node: Node, command: Command) -> MergeRequest:
+    place = merge_of(tree, node)
+    paths = dict.fromkeys([path for path, _ in place.sides] + active_children(tree, node))
+    parts = tuple(part_of(tree, path) for path in paths)
+    return MergeRequest(node.assignment, place, parts, node.worker if command.because.get("conflict") else None)
 
 
 def _split_request(tree: Tree, node: Node, command: Command, strategy: Strategy) -> SplitRequest:

@@ -68,6 +68,16 @@ def conclude(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
         ruled(tree, node, "validation", ["unchecked" if node.unchecked else "passed", *labels], strategy, out)
 
 
+def on_merged(tree: Tree, node: Node, answer: dict[str, Any], strategy: Strategy, out: Out) -> None:
+    """The work of the parts was merged: integrate their results, or let a new Luna settle a conflict. Source: S61."""
+    if "checks" in answer:
+        on_integrated(tree, node, strategy, out)
+    elif answer["conflict"] is not None:
+        out.want(node, Kind.MERGE, new="information", conflict=answer["conflict"])
+    else:
+        out.want(node, Kind.INTEGRATE)
+
+
 def on_integrated(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
     """Parts have been put together: verify the whole, or plan anew where something is open. Source: S60, S62."""
     integration = node.integration or {}

@@ -5,8 +5,8 @@
 
 from collections.abc import Iterable
 
-from sol.core.act import on_reassessed, on_rule_answer
-from sol.core.attempt import begin, conclude, on_atomic, on_checked, on_integrated, on_reported
+from sol.core.act import accept, on_reassessed, on_rule_answer
+from sol.core.attempt import begin, conclude, on_atomic, on_checked, on_integrated, on_merged, on_reported
 from sol.core.control import may_retry, on_budget_hit, on_cancel, on_reopened, on_resumed, on_retry
 from sol.core.integrate import on_settled
 from sol.core.outcome import Out
@@ -82,8 +82,12 @@ def _decide_answer(tree: Tree, event: Event, strategy: Strategy, out: Out) -> No
             on_proposed(tree, node, answer, strategy, out)
         case Kind.REVIEW:
             on_reviewed(node, answer, out)
+        case Kind.MERGE:
+            on_merged(tree, node, answer, strategy, out)
         case Kind.INTEGRATE:
             on_integrated(tree, node, strategy, out)
+        case Kind.LAND:
+            accept(node, out)
         case Kind.REASSESS:
             on_reassessed(tree, node, strategy, out)
         case Kind.RULE:

@@ -22,7 +22,9 @@ class Kind(StrEnum):
     JUDGE = "judge"
     SPLIT = "split"
     REVIEW = "review"
+    MERGE = "merge"
     INTEGRATE = "integrate"
+    LAND = "land"
     REASSESS = "reassess"
     RULE = "rule"
 
@@ -81,6 +83,21 @@ class Part:
     halved: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an effect works when Lunas are kept apart.
+
+    Attributes:
+        name: Of the place, unique within the run.
+        base: The snapshot that it starts from.
+        sides: Accepted work to have in it as well, as path of the node and snapshot, in order.
+    """
+
+    name: str
+    base: str
+    sides: tuple[tuple[str, str], ...] = ()
+
+
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
@@ -93,12 +110,21 @@ class AtomicRequest:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRequest:
-    """Let a Luna try. `because`: what is new about this attempt (S53); `partial`: stored parts of earlier ones."""
+    """Let a Luna try.
+
+    Attributes:
+        partial: Stored parts of earlier attempts.
+        because: What is new about this attempt (S53).
+        answers: What humans answered to questions of earlier attempts, by question.
+        place: Where; None: in the workspace itself.
+    """
 
     assignment: Json
     worker: Json
     partial: Json = field(default_factory=dict)
     because: Json = field(default_factory=dict)
+    answers: Json = field(default_factory=dict)
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +134,7 @@ class CheckRequest:
     assignment: Json
     result: Any
     started_t: float
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +188,7 @@ class IntegrateRequest:
     Attributes:
         parts: In path order. Those neither `success` nor `skipped` are what is left open; skipped ones were set aside.
         worker: The Luna that integrates; None: the planner does (S61).
+        place: Where the Luna works, with the parts' work merged; None: in the workspace itself.
     """
 
     assignment: Json
@@ -168,6 +196,31 @@ class IntegrateRequest:
     sequential: bool
     how: str
     worker: Json | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """Bring the work of accepted parts together in one place.
+
+    Attributes:
+        place: Where, and what is merged into it.
+        parts: Whose work it is.
+        worker: The Luna that settles the conflict which came up before; None: none has.
+    """
+
+    assignment: Json
+    place: Place
+    parts: tuple[Part, ...]
+    worker: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LandRequest:
+    """Bring accepted work into the workspace itself, where nothing has changed since `base`."""
+
+    snapshot: str
+    base: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +249,9 @@ Request: TypeAlias = (
     | JudgeRequest
     | SplitRequest
     | ReviewRequest
+    | MergeRequest
     | IntegrateRequest
+    | LandRequest
     | ReassessRequest
     | RuleRequest
 )

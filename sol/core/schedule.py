@@ -8,7 +8,7 @@ from sol.strategy.schema import Budget, Strategy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.node import Node, State, Tree
 
-_BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK}
+_BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK, Kind.MERGE, Kind.LAND}
 """Kinds of effects that Sol's model does, if there is one. Those that are not in `Kind` cost nothing themselves."""
 
 
@@ -60,9 +60,13 @@ def integrates_by_luna(node: Node, strategy: Strategy) -> bool:
 def reservation(tree: Tree, command: Command, strategy: Strategy) -> dict[str, Any]:
     """What an effect may use at most; empty for effects that cost nothing."""
     kind, budget = command.kind, strategy.budget
-    by_luna = kind == Kind.ATTEMPT or (
-        kind == Kind.INTEGRATE and integrates_by_luna(tree.nodes[command.node], strategy)
-    )
+    match kind:
+        case Kind.INTEGRATE:
+            by_luna = integrates_by_luna(tree.nodes[command.node], strategy)
+        case Kind.MERGE:
+            by_luna = "conflict" in command.because
+        case _:
+            by_luna = kind == Kind.ATTEMPT
     if not (by_luna or (kind in _BY_SOL and tree.config["sol"] == "model")):
         return {}
     reserve: dict[str, Any] = {"calls": 1}

@@ -1,8 +1,10 @@
 """Integration as a task of its own for a Luna: the assignment it gets, and what its report means. Source: S61."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sol.core.requests import CHECKS_OF_INTEGRATION, IntegrateAnswer, IntegrateRequest
+from luna.workspaces import Conflict
+from sol.core.requests import CHECKS_OF_INTEGRATION, IntegrateAnswer, IntegrateRequest, MergeRequest, as_data
 
 
 def assignment_of(request: IntegrateRequest) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def read_integration(report: dict[str, Any], request: IntegrateRequest) -> Integ
 
     Source: S60, S62.
     """
-    checks: dict[str, Any] = {name: {"ok": None, "note": ""} for name in CHECKS_OF_INTEGRATION}
+    checks = _unjudged()
     unfinished = [part for part in request.parts if part.state not in {"success", "skipped"}]
     if unfinished:
         checks["nothing_open"] = {"ok": False, "note": "; ".join(f"part {p.path} is {p.state}" for p in unfinished)}
@@ -40,3 +42,47 @@ def read_integration(report: dict[str, Any], request: IntegrateRequest) -> Integ
     problem = report.get("blocker") or report.get("reason") or "the integrating Luna named no reason"
     checks["goal_met"] = {"ok": False, "note": problem}
     return IntegrateAnswer(None, report.get("summary", ""), checks, (problem,))
+
+
+def _unjudged() -> dict[str, Any]:
+    return {name: {"ok": None, "note": ""} for name in CHECKS_OF_INTEGRATION}
+
+
+def conflict_assignment(request: MergeRequest, conflict: Conflict) -> dict[str, Any]:
+    """The assignment, with all seven fields, of settling a conflict between the work of parts."""
+    task = request.assignment
+    names = ", ".join(file.path for file in conflict.files)
+    label = conflict.side.label
+    goals = [f"Part {part.path}: {part.goal} {part.summary}".strip() for part in request.parts]
+    return {
+        "goal": f"Settle the conflict between the work of part {label} and that of the parts before it in: {names}",
+        "context": "\n".join(
+            [
+                f"Both belong to this task: {task['goal']}",
+                *goals,
+                f"Merged so far are the parts before it (ours); part {label} (theirs) differs where it is marked.",
+            ]
+        ),
+        "inputs": {
+            "conflicts": [
+                {"path": file.path, "before": file.base, "ours": file.ours, "theirs": file.theirs}
+                for file in conflict.files
+            ]
+        },
+        "constraints": [*task["constraints"], "Keep what both sides were made for; leave out neither side's work."],
+        "expected_output": {"description": "For each file, in one sentence, how its sides were brought together"},
+        "success_criteria": [
+            {"text": f"Each of these files is whole again, without conflict markers, or is gone on purpose: {names}"},
+            {"text": "The work of both sides is in effect."},
+        ],
+        "stop_conditions": ["The sides contradict each other: what one was made for undoes the other."],
+    }
+
+
+def conflict_left(report: dict[str, Any], conflict: Conflict, marked: Sequence[str]) -> dict[str, Any]:
+    """The failed integration that follows when the conflict could not be settled. Source: S60, S62."""
+    files = ", ".join(marked or (file.path for file in conflict.files))
+    why = "conflict markers are left" if marked else report.get("blocker") or report.get("reason") or "not settled"
+    note = f"the work of part {conflict.side.label} does not fit that of the parts before it in {files}: {why}"
+    checks = _unjudged() | {"no_contradiction": {"ok": False, "note": note}}
+    return as_data(IntegrateAnswer(None, report.get("summary", ""), checks, (note,)))

@@ -5,7 +5,7 @@ What goes wrong inside a worker is an outcome; only what breaks the dispatcher i
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -36,7 +36,18 @@ from luna.protocol import (
 from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, lost_kind, supervise
 from luna.text import clip
 from luna.verify import verify
-from sol.core.requests import Answered, AttemptRequest, CheckRequest, IntegrateRequest, Json, as_data
+from luna.workspaces import WorkspaceError, Workspaces
+from sol.core.requests import (
+    Answered,
+    AttemptRequest,
+    CheckRequest,
+    IntegrateRequest,
+    Json,
+    LandRequest,
+    MergeRequest,
+    as_data,
+)
+from sol.dispatch.grounds import Grounds, Work
 from sol.dispatch.integration import assignment_of, read_integration
 from sol.dispatch.protocol import Effect
 from sol.errors import PlannerError
@@ -60,6 +71,7 @@ class Resources:
         planner: Sol's own effects.
         make_worker: Makes a worker of a specification; called once for each different one.
         workspace: Where workers and checks work.
+        spaces: Gives each attempt a place of its own instead; None: it does not.
         clock: Time.
         gates: Of the providers, shared by all runs of the process.
         strategy: For monitors and the limits of an attempt.
@@ -82,6 +94,7 @@ class Resources:
     strategy: Strategy
     limiter: asyncio.Semaphore | None = None
     processes: ProcessRegistry | None = None
+    spaces: Workspaces | None = None
     luna_model: str | None = None
     sol_provider: str = ""
     fence: str = ""
@@ -109,6 +122,7 @@ class LocalDispatcher:
 
     def __init__(self, resources: Resources) -> None:
         self._use = resources
+        self._grounds = Grounds(resources.run, resources.workspace, resources.spaces)
         self._running: dict[Key, _Running] = {}
         self._arrived: list[Event] = []
         self._woken = asyncio.Event()
@@ -157,6 +171,14 @@ class LocalDispatcher:
             await asyncio.wait(tasks)
         return [_interrupted(event, cause, reason) for event in self._fetch()]
 
+    def release(self, places: Iterable[str]) -> None:
+        """Remove places of Lunas that nothing needs any more."""
+        self._grounds.release(places)
+
+    async def close(self, *, result: str | None, ended: bool) -> None:
+        """Let go of the run's places; see the protocol."""
+        await self._grounds.close(result=result, ended=ended)
+
     def _fetch(self) -> list[Event]:
         arrived, self._arrived = self._arrived, []
         return arrived
@@ -191,6 +213,8 @@ class LocalDispatcher:
                 data["usage"] = _usage(error.usage)
         except (ModelError, WorkerConfigError) as error:
             type_, data = EventType.LOST, {"lost": lost_kind(error), "reason": str(error)}
+        except WorkspaceError as error:
+            type_, data = EventType.LOST, {"lost": "workspace", "reason": str(error)}
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for outcomes
             self._broken = error
             type_, data = EventType.LOST, {"lost": "internal", "reason": f"{type(error).__name__} inside Sol"}
@@ -204,9 +228,13 @@ class LocalDispatcher:
         request = effect.request
         match request:
             case AttemptRequest():
-                return await self._attempt(effect.command, request, running)
+                return await self._grounds.attempt(request, self._work(effect.command, running))
             case CheckRequest():
                 return await self._check(request)
+            case MergeRequest():
+                return await self._grounds.merge(request, self._work(effect.command, running))
+            case LandRequest():
+                return EventType.ANSWER, {"answer": await self._grounds.land(request)}
             case IntegrateRequest(worker=worker) if worker is not None:
                 return await self._integrate(effect.command, request, running)
             case _:
@@ -227,8 +255,11 @@ class LocalDispatcher:
             running.begun = True
             yield
 
+    def _work(self, command: Command, running: _Running) -> Work:
+        return lambda request, path: self._attempt(command, request, running, path)
+
     async def _attempt(
-        self, command: Command, request: AttemptRequest, running: _Running
+        self, command: Command, request: AttemptRequest, running: _Running, path: Path
     ) -> tuple[EventType, dict[str, Any]]:
         spec, worker = self._worker(request.worker)
         assignment = Assignment.model_validate(request.assignment)
@@ -237,8 +268,9 @@ class LocalDispatcher:
             use.around(len(command.node), lambda usage: self._progress(command, running, Spent(usage=usage)))
         delivery = Delivery(
             key=f"{use.run}/{command.node}/{command.kind}/{command.n}",
-            workspace=use.workspace,
+            workspace=path,
             partial=request.partial,
+            answers=request.answers,
             fence=use.fence,
             model=use.luna_model,
         )
@@ -305,7 +337,7 @@ class LocalDispatcher:
             assignment.checks,
             assignment=assignment,
             result=request.result,
-            workspace=self._use.workspace,
+            workspace=await self._grounds.at(request.place),
             started_t=request.started_t,
             registry=self._use.processes,
         )
@@ -314,8 +346,8 @@ class LocalDispatcher:
     async def _integrate(
         self, command: Command, request: IntegrateRequest, running: _Running
     ) -> tuple[EventType, dict[str, Any]]:
-        attempt = AttemptRequest(assignment_of(request), request.worker or {})
-        type_, data = await self._attempt(command, attempt, running)
+        attempt = AttemptRequest(assignment_of(request), request.worker or {}, place=request.place)
+        type_, data = await self._grounds.attempt(attempt, self._work(command, running))
         if type_ == EventType.LOST:
             return type_, data
         return EventType.ANSWER, {"answer": as_data(read_integration(data.pop("report"), request)), **data}

@@ -1,5 +1,6 @@
 """What the loop needs of a dispatcher. Only types; `local` runs effects in this process."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,3 +39,14 @@ class Dispatcher(Protocol):
     async def stop(self, *, cause: str, reason: str) -> list[Event]:
         """Stop everything that runs and return all outcomes not fetched yet; what was stopped as `interrupted`."""
         ...
+
+    def release(self, places: Iterable[str]) -> None:
+        """Remove places of Lunas that nothing needs any more. Returns at once."""
+
+    async def close(self, *, result: str | None, ended: bool) -> None:
+        """Let go of the run's places.
+
+        Args:
+            result: Snapshot of the accepted result; None: there is none.
+            ended: The run will not go on: remove what is part of the result, keep and list all other work.
+        """

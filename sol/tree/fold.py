@@ -80,7 +80,7 @@ def _started(tree: Tree, event: Event) -> None:
     if command.kind == "attempt":
         node.state = State.RUNNING
         node.report, node.checks, node.integration, node.result, node.generation = None, (), None, None, ()
-        node.refusals, node.deciding, node.judgements = 0, None, NOTHING
+        node.refusals, node.deciding, node.judgements, node.snapshot = 0, None, NOTHING, ""
     elif node.state in {State.PENDING, State.WAITING}:
         node.state = State.RUNNING
 
@@ -133,6 +133,7 @@ def _reported(tree: Tree, event: Event) -> None:
     node.report = event.data["report"]
     if node.report.get("status") == "SUCCESS":
         node.result = node.report.get("result")
+        node.snapshot = event.data.get("snapshot", "")
 
 
 def _checked(tree: Tree, event: Event) -> None:
@@ -150,12 +151,27 @@ def _answer(tree: Tree, event: Event) -> None:
         case "integrate" if "result" in data["answer"]:
             node.integration = data["answer"]
             node.result = data["answer"]["result"]
+            node.snapshot = data.get("snapshot") or node.merged
+        case "merge":
+            _merged(node, data["answer"])
+        case "land":
+            tree.landed = data["answer"]
         case "reassess":
             node.reassessment = {**data["answer"], "trigger": node.because.get("trigger", "")}
         case "rule" if node.deciding:
             node.judgements = {**node.judgements, node.because["rule"]: data["answer"]}
         case _:
             pass
+
+
+def _merged(node: Node, answer: dict[str, Any]) -> None:
+    """The work of parts was merged, wholly or up to a conflict; or nobody could settle that, which ends integration."""
+    if "checks" in answer:
+        node.integration, node.result, node.merging = answer, None, NOTHING
+    elif answer["conflict"] is not None:
+        node.merging = {**answer, "merged": [*node.merging.get("merged", ()), *answer["merged"]]}
+    else:
+        node.merged, node.merging = answer["snapshot"], NOTHING
 
 
 def _judged(node: Node, verdicts: list[dict[str, Any]]) -> None:
@@ -216,7 +232,7 @@ def _split(tree: Tree, event: Event) -> None:
     node.splits += 1
     node.refusals = 0
     node.tried = (*node.tried, tuple(data["goals"]))
-    node.checks, node.integration, node.result = (), None, None
+    node.checks, node.integration, node.result, node.snapshot, node.merging = (), None, None, "", NOTHING
 
 
 def _asked(tree: Tree, event: Event) -> None:
@@ -228,6 +244,7 @@ def _asked(tree: Tree, event: Event) -> None:
 def _answered(tree: Tree, event: Event) -> None:
     node = tree.nodes[event.node]
     node.notes = (*node.notes, f"Answer to “{node.question}”: {event.data['text']}")
+    node.answers = {**node.answers, node.question: event.data["text"]}
     node.question = ""
     node.state = State.PENDING
     tree.status = "running"

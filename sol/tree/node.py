@@ -83,6 +83,10 @@ class Node:
         redo: Effect kind to start again on resume; "" when none was interrupted.
         notes: What later attempts must know (answers, findings), newest last.
         question: What a human is asked while waiting.
+        answers: What humans have answered so far, by question.
+        snapshot: Of the workspace with its claimed or accepted work, where Lunas are kept apart; "" when there is none.
+        merged: Snapshot with the work of its parts; "" before they were merged.
+        merging: How far a merge came that a conflict has stopped: `snapshot`, `merged`, `conflict`; empty: none has.
         decisions: Records of the rules that decided, newest last (R20).
         because: Of the newest effect: what is new about it, and what the core needs back.
         since: When the newest attempt started, or before any attempt the first effect; seconds since the epoch.
@@ -123,6 +127,10 @@ class Node:
     redo: str = ""
     notes: tuple[str, ...] = ()
     question: str = ""
+    answers: Mapping[str, str] = field(default_factory=_nothing)
+    snapshot: str = ""
+    merged: str = ""
+    merging: Mapping[str, Any] = field(default_factory=_nothing)
     decisions: tuple[dict[str, Any], ...] = ()
     because: Mapping[str, Any] = field(default_factory=_nothing)
     since: float = 0.0
@@ -167,6 +175,7 @@ class Tree:
         config: Data of the run: strategy, task, worker, whether a Sol model is set.
         status: "", then `running`, `waiting`, `interrupted`, `success` or a terminal node state's word.
         over: Name of the budget that has been passed; "" while none is.
+        landed: What became of the accepted work of Lunas that were kept apart; None: nothing yet.
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -178,6 +187,7 @@ class Tree:
     config: dict[str, Any] = field(default_factory=dict)
     status: str = ""
     over: str = ""
+    landed: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Tree: {self.status or 'pending'}, {self.size}>"

@@ -5,7 +5,7 @@ Everything else goes to the dispatcher of the task tree. Each effect brings exac
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -106,6 +106,14 @@ class MachineDispatcher(Dispatcher):
             await asyncio.wait(tasks)
         mine = [_interrupted(event, cause, reason) for event in self._fetch()]
         return [*mine, *await self._inner.stop(cause=cause, reason=reason)]
+
+    def release(self, places: Iterable[str]) -> None:
+        """Remove places of Lunas; see the protocol."""
+        self._inner.release(places)
+
+    async def close(self, *, result: str | None, ended: bool) -> None:
+        """Let go of the run's places; see the protocol."""
+        await self._inner.close(result=result, ended=ended)
 
     def _fetch(self) -> list[Event]:
         arrived, self._arrived = self._arrived, []
