@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from luna.protocol import Action, Partial, Progress, Said, Spent, StuckKind
+from luna.protocol import Action, Compacted, Partial, Progress, Said, Spent, StuckKind
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -78,6 +78,10 @@ class Monitor:
         """Look at what was used."""
         raise NotImplementedError
 
+    def compacted(self, event: Compacted) -> Alarm | None:
+        """Look at a summary of the worker's context."""
+        raise NotImplementedError
+
 
 class Memory(Generic[K, V]):
     """A mapping that forgets what was used longest ago when it holds more than `limit` entries."""
@@ -133,6 +137,12 @@ def step_of(action: Action, seen_before: Memory[bytes, bool]) -> Step:
 def only_reads(action: Action) -> bool:
     """Whether the action's name says that it changes nothing (`read_file`, `git_status`, `grep`)."""
     return any(word in _READS for word in re.split(r"[^a-z]+", action.name.lower()))
+
+
+def changes_a_file(step: Step) -> bool:
+    """Whether the action made a change to a file that was not made before."""
+    action = step.action
+    return step.new_pair and not action.error and bool(action.paths) and not only_reads(action)
 
 
 def shorten(text: str, limit: int = 200) -> str:

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from luna.monitor.base import Alarm, Memory, Monitor, Step, describe, fingerprint, only_reads, shorten
+from luna.monitor.base import Alarm, Memory, Monitor, Step, changes_a_file, describe, fingerprint, shorten
 from luna.protocol import Partial, Progress, Stage, StuckKind
 
 _REMEMBERED = 1024
@@ -55,12 +55,11 @@ class Ladder(Monitor):
 
     def action(self, step: Step) -> Alarm | None:
         """Count an action, unless it is evidence itself."""
-        action = step.action
-        changes = step.new_pair and bool(action.paths) and not only_reads(action)
-        if not self._standing.is_reported and not action.error and (step.new or changes):
+        new_result = step.new and not step.action.error
+        if not self._standing.is_reported and (new_result or changes_a_file(step)):
             self.news()
             return None
-        self._idle.append(describe(action))
+        self._idle.append(describe(step.action))
         self._idle_count += 1
         return self._alarm() if self._idle_count >= self._patience else None
 

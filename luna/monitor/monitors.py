@@ -12,8 +12,20 @@ from luna.monitor.repetition import Repetition
 from luna.monitor.scope import Scope
 from luna.monitor.settings import MonitorSettings
 from luna.monitor.texts import Texts
+from luna.monitor.thrash import Thrash
 from luna.monitor.waiting import Waits
-from luna.protocol import Action, Assignment, Partial, Progress, ProgressEvent, Said, Spent, StuckKind, Waiting
+from luna.protocol import (
+    Action,
+    Assignment,
+    Compacted,
+    Partial,
+    Progress,
+    ProgressEvent,
+    Said,
+    Spent,
+    StuckKind,
+    Waiting,
+)
 
 _REMEMBERED = 2048
 
@@ -52,6 +64,7 @@ class Monitors:
         self._stale = _overridden(monitors, "stale")
         self._said = _overridden(monitors, "said")
         self._spent = _overridden(monitors, "spent")
+        self._compacted = _overridden(monitors, "compacted")
 
     @classmethod
     def from_settings(cls, settings: MonitorSettings, assignment: Assignment) -> "Monitors":
@@ -89,6 +102,8 @@ class Monitors:
         if isinstance(event, Spent):
             self._tokens += event.usage.tokens
             return self._with_hint(_ask(self._spent, event))
+        if isinstance(event, Compacted):
+            return self._with_hint(_ask(self._compacted, event))
         if isinstance(event, Waiting):
             self._waits.declare(event, at)
         return None
@@ -123,6 +138,8 @@ def _chosen(s: MonitorSettings, assignment: Assignment, standing: Standing, toke
         chosen.append(Texts(limit=s.text_limit, run=s.text_run, window=s.window))
     if s.patience is not None:
         chosen.append(Ladder(patience=s.patience, standing=standing))
+    if s.thrash_limit is not None:
+        chosen.append(Thrash(limit=s.thrash_limit, standing=standing))
     if s.drift_limit is not None:
         chosen.append(Drift(limit=s.drift_limit, assignment=assignment))
     if s.max_steps is not None or s.max_tokens is not None:

@@ -1,4 +1,4 @@
-"""Scope: paths outside the workspace, and paths that the constraints exclude in words this module understands.
+"""Scope: paths outside the workspace, and paths and topics that the constraints exclude in words understood here.
 
 Lexical only, no file is looked at; keeping a worker inside is the workspace's business, this notices that it left.
 """
@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from luna.monitor.base import Alarm, Monitor, Step, describe, only_reads
+from luna.monitor.topics import excluded_topics
 from luna.protocol import StuckKind
 
 _CHANGE = r"chang(?:e|ing)|edit(?:ing)?|modify(?:ing)?|writ(?:e|ing)|delet(?:e|ing)|remov(?:e|ing)|creat(?:e|ing)"
@@ -73,17 +74,19 @@ class Scope(Monitor):
     """Fires at the first action that went where it must not. Source: S06.
 
     Understood are "do not / never / must not / without touching (changing, editing, reading, …) PATHS" and "only change
-    (touch, …) PATHS", with paths in quotes or recognisable by a slash, a dot or a star. An action that failed touched
-    nothing: a refused permission is an observation, no offence (PAR-03).
+    (touch, …) PATHS", with paths in quotes or recognisable by a slash, a dot or a star; and "do not work on TOPIC",
+    "do not research TOPIC", "nothing about TOPIC". An action that failed touched nothing: a refused permission is an
+    observation, no offence (PAR-03).
     """
 
     def __init__(self, constraints: tuple[str, ...]) -> None:
         self._rules = [rule for constraint in constraints for rule in _rules(constraint)]
+        self._topics = [topic for constraint in constraints for topic in excluded_topics(constraint)]
 
     def action(self, step: Step) -> Alarm | None:
-        """Compare the action's paths with the workspace and the constraints."""
+        """Compare the action with the workspace and the constraints."""
         action = step.action
-        if action.error or not action.paths:
+        if action.error:
             return None
         reads = only_reads(action)
         for given in action.paths:
@@ -93,10 +96,12 @@ class Scope(Monitor):
             for rule in self._rules:
                 if rule.forbids(path, reads=reads):
                     return self._alarm(step, given, f"is excluded by {rule.said!r}")
+        for topic in self._topics:
+            if named := topic.named_by(step):
+                return self._alarm(step, named, f"is about {topic.words!r}, excluded by {topic.said!r}")
         return None
 
     polled = action
 
-    def _alarm(self, step: Step, path: str, why: str) -> Alarm:
-        named = describe(step.action)
-        return Alarm(StuckKind.SCOPE, f"{path!r} {why}", (f"action: {named}", f"path: {path}"))
+    def _alarm(self, step: Step, where: str, why: str) -> Alarm:
+        return Alarm(StuckKind.SCOPE, f"{where!r} {why}", (f"action: {describe(step.action)}", f"where: {where}"))

@@ -10,5 +10,6 @@ OFF: dict[str, Any] = {
     "text_run": None,
     "break_limit": None,
     "drift_limit": None,
+    "thrash_limit": None,
     "max_steps": None,
 }

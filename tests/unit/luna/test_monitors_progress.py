@@ -206,6 +206,44 @@ def test_scope_is_what_the_constraints_and_the_workspace_allow(constraint: str, 
         assert action.paths[0] in alarm.reason
 
 
+BILLING = act("edit", "ok", "src/billing/tax.py")
+
+
+@pytest.mark.req("S06")
+@pytest.mark.parametrize(
+    ("constraint", "action", "fires"),
+    [
+        ("Do not work on billing.", BILLING, True),
+        ("Do not work on billing.", act("edit", "ok", "app/BillingService.java"), True),
+        ("please don’t work on the billing module", BILLING, True),
+        ("fix the parser without working on payments or billing", BILLING, True),
+        ("stay away from the billing code", BILLING, True),
+        ("never work on `the tax rules`", act("write", "ok", "docs/the-tax-rules.md"), True),
+        ("Do not work on billing.", act("read", "ok", "src/billing/tax.py"), False),
+        ("Do not work on billing.", act("grep", "3 hits", pattern="billing"), False),
+        ("Do not work on billing.", act("edit", "ok", "src/app.py", text="import billing"), False),
+        ("Do not work on billing.", act("edit", "denied", "src/billing/tax.py", error=True), False),
+        ("Do not work on bill.", BILLING, False),
+        ("do not work on billing until the parser is done", BILLING, False),
+        ("links do not work on billing pages", act("edit", "ok", "src/billing_pages.py"), False),
+        ("do not work on main", act("edit", "ok", "src/main.py"), False),
+        ("do not work on more than one module at a time", act("edit", "ok", "src/module.py"), False),
+        ("nothing about prices", act("search_web", "10 hits", query="laptop prices 2024"), True),
+        ("Do not research competitors.", act("open_page", "ok", url="https://a.example/our-competitors"), True),
+        ("Do not research competitors.", act("search_web", "10 hits", query="sales figures"), False),
+        ("do not write about prices", act("write", "ok", "a.md", text="cheap " * 50 + "prices"), False),
+        ("do not write about prices", act("write", "ok", "prices.md", path="prices.md"), False),
+        ("The ticket says nothing about prices", act("search_web", "10 hits", query="prices"), False),
+    ],
+)
+def test_scope_excludes_topics_that_the_constraints_name(constraint: str, action: Action, fires: bool) -> None:
+    number, alarm = first_alarm(only(constraint), [action])
+    assert (number == 1) is fires
+    if fires:
+        assert alarm.kind is StuckKind.SCOPE
+        assert repr(constraint) in alarm.reason
+
+
 @pytest.mark.req("S48", "S06")
 def test_drift_is_found_when_nothing_has_to_do_with_the_task() -> None:
     on_topic = act("read", "def parse_invoice(): decimal handling with strip and normalise", "importer/parser.py")

@@ -58,8 +58,8 @@ async def test_end_without_report_is_failed_no_status() -> None:
 async def test_step_limit_with_a_polite_summary_is_stuck_with_the_summary() -> None:
     steps = [Action(name="read", observation=f"page {n}") for n in range(9)]
     script = [*steps[:2], Said(text="I have read a lot."), *steps[2:], DONE]
-    settings = {"patience": None, "repeat_limit": 2, "error_limit": 2, "drift_limit": None, "max_steps": 5}
-    outcome = await finished(scripted(*script), monitors=monitors(**settings))
+    settings = {"patience": None, "repeat_limit": 2, "error_limit": 2, "break_limit": 1, "drift_limit": None}
+    outcome = await finished(scripted(*script), monitors=monitors(**settings, max_steps=5))
     assert isinstance(outcome.report, Stuck)
     assert (outcome.report.kind, outcome.report.summary) == (StuckKind.STEP_LIMIT, "I have read a lot.")
 
