@@ -1,6 +1,6 @@
-"""Fakes for tests of programs that use Luna: a scripted worker and chat model, a fake clock, the worker contract suite.
+"""Fakes for tests of programs that use Luna: a scripted worker, chat model and server, a fake clock, a contract suite.
 
-Loaded one by one on first use: the contract suite needs pytest, the chat model needs langchain-core.
+Loaded one by one on first use: the contract suite needs pytest, the chat model and the server need langchain-core.
 """
 
 from importlib import import_module
@@ -10,14 +10,34 @@ if TYPE_CHECKING:
     from luna.testing.chat import ScriptedChatModel
     from luna.testing.clock import FakeClock
     from luna.testing.contract import WorkerContract
+    from luna.testing.wire import ScriptedServer
+    from luna.testing.wire_format import CutStream, Hang, HttpError, Malformed, RateLimited
     from luna.testing.worker import Pause, ScriptedWorker
 
-__all__ = ["FakeClock", "Pause", "ScriptedChatModel", "ScriptedWorker", "WorkerContract"]
+__all__ = [
+    "CutStream",
+    "FakeClock",
+    "Hang",
+    "HttpError",
+    "Malformed",
+    "Pause",
+    "RateLimited",
+    "ScriptedChatModel",
+    "ScriptedServer",
+    "ScriptedWorker",
+    "WorkerContract",
+]
 
 _WHERE = {
+    "CutStream": "wire_format",
     "FakeClock": "clock",
+    "Hang": "wire_format",
+    "HttpError": "wire_format",
+    "Malformed": "wire_format",
     "Pause": "worker",
+    "RateLimited": "wire_format",
     "ScriptedChatModel": "chat",
+    "ScriptedServer": "wire",
     "ScriptedWorker": "worker",
     "WorkerContract": "contract",
 }
