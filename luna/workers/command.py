@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal, Self
 
@@ -16,18 +17,30 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 from luna.callables import in_thread
 from luna.inputs import InputError, as_bytes, materialise, materialise_all
 from luna.output import LINE_BYTES
-from luna.process import ProcessLimits, ProcessRegistry, ProcessResult, run_process, split_command
-from luna.protocol import PROGRESS, Assignment, Delivery, Note, ProgressEvent, Report, Text
+from luna.process import ProcessRegistry, ProcessResult, run_process, split_command
+from luna.protocol import (
+    PROGRESS,
+    Assignment,
+    Delivery,
+    Failed,
+    FailedKind,
+    Note,
+    ProgressEvent,
+    Report,
+    Success,
+    Text,
+)
+from luna.sandbox import Confined, Confinement, ConfinementOptions
 from luna.workers.outcome import OutputKind, judge
-from luna.workers.shared import INPUT_BYTES, Options, WorkerSettings, input_report, read_options
+from luna.workers.shared import INPUT_BYTES, WorkerSettings, input_report, read_options
 
 _EVENT_TYPES = frozenset({"action", "progress", "partial", "spent", "waiting", "said", "note"})
 _ExitCode = Annotated[int, Field(strict=True, ge=0, le=255)]
 _Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
-class CommandOptions(Options):
-    """Options of the kind `command`.
+class CommandOptions(ConfinementOptions):
+    """Options of the kind `command`, beside those of its sandbox and its limits.
 
     Attributes:
         command: Argument list, or one string that is split by shell-like rules. No shell runs it.
@@ -78,14 +91,16 @@ class CommandWorker:
     """Runs a command once for each delivery, in the workspace.
 
     It finds the workspace in `SOL_WORKSPACE` and the attempt's key, the same for a redelivery, in `SOL_ATTEMPT`.
-    When this ends, however it ends, all that the command started has been ended.
+    When this ends, however it ends, all that the command started has been ended. A kill by the limit on processor time
+    is named in the report.
 
     Args:
         options: What to run, and how.
         processes: Where it is recorded while it runs.
 
     Raises:
-        WorkerConfigError: If the command is a string that cannot be split into words.
+        WorkerConfigError: If the command is a string that cannot be split into words, or a sandbox is required and
+            cannot be had.
 
     Source: S52, S55, STAT-01, PROC-02, LOOP-07.
     """
@@ -95,26 +110,31 @@ class CommandWorker:
         self._argv = split_command(command) if isinstance(command, str) else list(command)
         self._options = options
         self._processes = processes
-        self._limits = ProcessLimits(
-            timeout_s=options.timeout_s,
+        self._confinement = Confinement(options, programs=self._argv[:1])
+        self._limits = replace(
+            self._confinement.limits(timeout_s=options.timeout_s, output_bytes=options.output_bytes),
             inactivity_s=options.inactivity_s,
-            output_bytes=options.output_bytes,
             stop_at_output_bytes=options.output_bytes,
         )
 
     async def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Run the command; yields its progress lines, and one report."""
         try:
-            stdin = await in_thread(partial(self._stdin, assignment, delivery), name="inputs")
+            stdin, command = await in_thread(partial(self._prepared, assignment, delivery), name="inputs")
         except InputError as error:
             yield input_report(error)
             return
+        if command.warning:
+            yield Note(text=f"{self._argv[0]} {command.warning}")
         if self._options.progress == "none":
-            yield self._judged(await self._process(stdin, delivery, None))
+            yield self._judged(await self._process(command, stdin, delivery, None), command)
             return
-        async with aclosing(self._with_progress(stdin, delivery)) as items:
+        async with aclosing(self._with_progress(command, stdin, delivery)) as items:
             async for item in items:
                 yield item
+
+    def _prepared(self, assignment: Assignment, delivery: Delivery) -> tuple[bytes, Confined]:
+        return self._stdin(assignment, delivery), self._confinement.confine(self._argv, delivery.workspace)
 
     def _stdin(self, assignment: Assignment, delivery: Delivery) -> bytes:
         options, workspace = self._options, delivery.workspace
@@ -137,22 +157,24 @@ class CommandWorker:
         return _json(materialise(value, workspace, limit_bytes=options.input_bytes))
 
     async def _process(
-        self, stdin: bytes, delivery: Delivery, on_line: Callable[[bytes], None] | None
+        self, command: Confined, stdin: bytes, delivery: Delivery, on_line: Callable[[bytes], None] | None
     ) -> ProcessResult:
         passed_on = {name: os.environ[name] for name in self._options.env if name in os.environ}
         return await run_process(
-            self._argv,
-            cwd=delivery.workspace,
+            command.argv,
+            cwd=command.cwd,
             limits=self._limits,
             stdin=stdin,
-            env={**passed_on, "SOL_WORKSPACE": str(delivery.workspace.absolute()), "SOL_ATTEMPT": delivery.key},
+            env={**passed_on, "SOL_WORKSPACE": str(command.cwd), "SOL_ATTEMPT": delivery.key, **command.env},
             on_line=on_line,
             registry=self._processes and self._processes.for_attempt(delivery.key),
         )
 
-    async def _with_progress(self, stdin: bytes, delivery: Delivery) -> AsyncGenerator[ProgressEvent | Report]:
+    async def _with_progress(
+        self, command: Confined, stdin: bytes, delivery: Delivery
+    ) -> AsyncGenerator[ProgressEvent | Report]:
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()  # holds no more than output_bytes
-        process = asyncio.create_task(self._process(stdin, delivery, lines.put_nowait))
+        process = asyncio.create_task(self._process(command, stdin, delivery, lines.put_nowait))
         process.add_done_callback(lambda _: lines.put_nowait(None))
         try:
             while (line := await lines.get()) is not None:
@@ -162,18 +184,32 @@ class CommandWorker:
             result = process.result()
         finally:
             await _ended(process)
-        yield self._judged(result, leave_out=_is_progress)
+        yield self._judged(result, command, leave_out=_is_progress)
 
-    def _judged(self, result: ProcessResult, *, leave_out: Callable[[bytes], bool] | None = None) -> Report:
-        options = self._options
-        return judge(
+    def _judged(
+        self, result: ProcessResult, command: Confined, *, leave_out: Callable[[bytes], bool] | None = None
+    ) -> Report:
+        options, name = self._options, self._argv[0]
+        if reason := command.not_started(result):
+            return Failed(kind=FailedKind.NOT_STARTED, reason=f"{name}: {reason}")
+        report = judge(
             result,
-            name=self._argv[0],
+            name=name,
             output=options.output,
             ok_exit_codes=options.ok_exit_codes,
             limits=self._limits,
             leave_out=leave_out,
         )
+        limit = self._confinement.limit_reached(result)
+        if limit and isinstance(report, Failed) and report.kind == FailedKind.KILLED:
+            report = report.model_copy(update={"reason": f"{report.reason}, {limit}"})
+        return _warned(report, f"{name} {command.warning}") if command.warning else report
+
+
+def _warned(report: Report, warning: str) -> Report:
+    """The report with one thing more to know about it."""
+    where = "remaining_risks" if isinstance(report, Success) else "evidence"
+    return report.model_copy(update={where: (*getattr(report, where), warning)})
 
 
 def _only_input(assignment: Assignment) -> str:
