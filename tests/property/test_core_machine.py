@@ -13,7 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sol.core.assign import request
 from sol.core.control import given_up
 from sol.core.decide import decide, step
+from sol.core.places import is_isolated
 from sol.core.requests import Kind
+from sol.core.ruling import active_children
 from sol.core.schedule import unwanted
 from sol.strategy.schema import Strategy
 from sol.tree.events import Command, Event, EventType
@@ -45,8 +47,8 @@ class Core(RuleBasedStateMachine):
         self.tries: dict[str, int] = {}
         self.now = 0.0
 
-    @initialize(strategy=strategies(), model=st.booleans(), judged=st.booleans())
-    def begin(self, strategy: Strategy, model: bool, judged: bool) -> None:
+    @initialize(strategy=strategies(), model=st.booleans(), judged=st.booleans(), apart=st.booleans())
+    def begin(self, strategy: Strategy, model: bool, judged: bool, apart: bool) -> None:
         self.strategy = strategy
         self.world = World(strategy)
         criteria: list[dict[str, Any]] = [{"text": "in order"}] if judged else [{"command": "true"}, {"text": "fine"}]
@@ -57,6 +59,8 @@ class Core(RuleBasedStateMachine):
             "sol": "model" if model else "rules",
             "strategy": strategy.model_dump(mode="json"),
         }
+        if apart:
+            data |= {"isolation": "worktree", "base": "base"}
         self.send(Event(EventType.RUN_STARTED, "", data))
 
     # --- one step and what must hold of it ---
@@ -148,6 +152,8 @@ class Core(RuleBasedStateMachine):
             assert node.splits <= 1 + self.strategy.max_replans
             if node.ended and not node.paused:
                 assert all(tree.nodes[path].ended for path in node.children), f"{node.path!r} ended before its parts"
+        if is_isolated(tree):
+            self.nothing_accepted_is_lost()
         alive = [key for key in tree.inflight if key not in tree.abandoned]
         assert len(tree.inflight) <= self.strategy.concurrency
         for name in ("calls", "tokens"):
@@ -168,6 +174,17 @@ class Core(RuleBasedStateMachine):
         else:
             assert tree.status in {"waiting", "interrupted"} or (self.killed and tree.status == "running")
             assert all(node.state != State.RUNNING for node in tree.nodes.values())
+
+    def nothing_accepted_is_lost(self) -> None:
+        """Accepted work holds the work of the accepted parts that it was put together from."""
+        for node in self.tree.nodes.values():
+            if node.state != State.SUCCESS:
+                continue
+            assert node.snapshot, f"{node.path!r} was accepted, and nobody knows where its work is"
+            for path in active_children(self.tree, node):
+                part = self.tree.nodes[path]
+                if part.state == State.SUCCESS:
+                    assert self.world.holds[part.snapshot] <= self.world.holds[node.snapshot]
 
     # --- outcomes ---
 

@@ -94,6 +94,7 @@ class Scenario:
         *,
         sol: str = "model",
         assignment: Mapping[str, Any] | None = None,
+        apart: bool = False,
         **changes: Any,
     ) -> None:
         self.strategy = strategy_of(strategy, **changes) if isinstance(strategy, str) else strategy
@@ -110,6 +111,7 @@ class Scenario:
                     "worker": {"kind": "function"},
                     "sol": sol,
                     "strategy": self.strategy.model_dump(mode="json"),
+                    **({"isolation": "worktree", "base": "base"} if apart else {}),
                 },
             )
         )
@@ -196,9 +198,14 @@ class Scenario:
         }
         return self.answers(answer, path)
 
-    def solves(self, path: str = "", result: Any = "ok") -> list[Event]:
+    def solves(self, path: str = "", result: Any = "ok", **more: Any) -> list[Event]:
         """The node's Luna succeeds, and the judge agrees."""
-        return [*self.reports(success(result), path), *self.judges(True, path=path)]
+        return [*self.reports(success(result), path, **more), *self.judges(True, path=path)]
+
+    def merges(self, snapshot: str, *labels: str, path: str = "", conflict: str | None = None) -> list[Event]:
+        """The work of these parts is merged, all of it or up to a conflict with another part."""
+        told = None if conflict is None else {"part": conflict, "files": ["a.py"]}
+        return self.answers({"snapshot": snapshot, "merged": list(labels), "conflict": told}, path)
 
     def lose(self, path: str = "", kind: str = "rate_limit") -> list[Event]:
         return self.send(self.outcome(EventType.LOST, path, lost=kind, reason="asked to wait", usage={"calls": 1}))

@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from luna.protocol import FailedKind, StuckKind
-from sol.core.requests import Finding, Kind, Remedy
+from sol.core.assign import request
+from sol.core.requests import AttemptRequest, Finding, IntegrateRequest, Kind, MergeRequest, Place, Remedy
 from sol.strategy.schema import Strategy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.node import Tree
@@ -127,11 +128,16 @@ def strategies(draw: st.DrawFn) -> Strategy:
 
 
 class World:
-    """Makes outcomes of effects. Goals are numbered, so that good splits never repeat one."""
+    """Makes outcomes of effects. Goals are numbered, so that good splits never repeat one.
+
+    Attributes:
+        holds: For each snapshot, the snapshots of all work that it holds.
+    """
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
         self.names = 0
+        self.holds: dict[str, frozenset[str]] = {"base": frozenset()}
 
     def outcome(self, tree: Tree, command: Command, draw: Draw) -> Event:
         most = self.strategy.budget.per_call.tokens or 40
@@ -141,8 +147,13 @@ class World:
         if draw(st.integers(0, 9)) == 0:
             lost = draw(st.sampled_from(["rate_limit", "planner", "cancelled"]))
             return Event(EventType.LOST, command.node, {**data, "lost": lost, "reason": "lost"})
+        asked = request(tree, command, self.strategy)
+        if isinstance(asked, AttemptRequest | IntegrateRequest) and asked.place is not None:
+            data["snapshot"] = self._work(asked.place, [label for label, _ in asked.place.sides])
         if command.kind == Kind.ATTEMPT:
             return Event(EventType.REPORTED, command.node, {**data, "report": draw(reports)})
+        if isinstance(asked, MergeRequest):
+            return Event(EventType.ANSWER, command.node, {**data, "answer": self._merge(asked, draw)})
         if command.kind == Kind.CHECK:
             criteria = tree.nodes[command.node].assignment["success_criteria"]
             del data["usage"]
@@ -154,6 +165,23 @@ class World:
             return Event(EventType.CHECKED, command.node, {**data, "results": results})
         return Event(EventType.ANSWER, command.node, {**data, "answer": self._answer(tree, command, draw)})
 
+    def _work(self, place: Place, labels: list[str]) -> str:
+        """A new snapshot: that of the base with these sides, and what was done on top of it."""
+        sides = dict(place.sides)
+        snapshot = f"s{len(self.holds)}"
+        held = [self.holds[one] for one in (place.base, *(sides[label] for label in labels))]
+        self.holds[snapshot] = frozenset({snapshot}).union(*held)
+        return snapshot
+
+    def _merge(self, asked: MergeRequest, draw: Draw) -> dict[str, Any]:
+        labels = [label for label, _ in asked.place.sides]
+        settled = asked.worker is not None
+        if settled and draw(st.booleans()):
+            return parts(None, wrong=["no_contradiction"], left_open=["A"])
+        fits = draw(st.integers(min(settled, len(labels)), len(labels)))
+        conflict = None if fits == len(labels) else {"part": labels[fits], "files": ["a.py"]}
+        return {"snapshot": self._work(asked.place, labels[:fits]), "merged": labels[:fits], "conflict": conflict}
+
     def _answer(self, tree: Tree, command: Command, draw: Draw) -> dict[str, Any]:
         verdict = st.fixed_dictionaries({"holds": st.booleans(), "reason": st.just("seen")})
         match command.kind:
@@ -164,6 +192,8 @@ class World:
                 return {"verdicts": [draw(verdict) for one in criteria if "text" in one or "ai" in one]}
             case Kind.SPLIT:
                 return self._split(tree, command, draw)
+            case Kind.LAND:
+                return {"landed": draw(st.booleans()), "where": "", "note": "there", "changed": []}
             case Kind.INTEGRATE:
                 return draw(integrations)  # type: ignore[no-any-return]  # draw is untyped
             case Kind.REASSESS:
