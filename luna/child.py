@@ -13,19 +13,25 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
-from luna.output import KeptOutput, LineSplitter
+from luna.output import KeptOutput
 from luna.processtable import POLL_S, look
 
+OnOutput: TypeAlias = Callable[[bytes], None]
+"""Called with each piece of output as it comes, and with no bytes at its end."""
+
 _CHUNK_BYTES: Final = 65_536
+_PIPE_CHUNKS: Final = 17
+"""So many chunks are more than a pipe holds."""
 
 
 @dataclass(slots=True)
 class _Stream:
     file: IO[bytes]
     kept: KeptOutput
-    lines: LineSplitter | None = None
+    on_output: OnOutput | None = None
+    paused: bool = False
 
 
 class Child:
@@ -38,7 +44,7 @@ class Child:
 
     Attributes:
         exited: It has ended; its status is there after `close`.
-        failure: What `on_line` raised.
+        failure: What `on_output` raised.
         last_output: Loop time of the last byte, or of the start.
         status: Exit code, or a signal's number negated. None while it runs, or where somebody else took it.
     """
@@ -50,7 +56,9 @@ class Child:
             _Stream(file, KeptOutput(keep_bytes)) for file in (popen.stdout, popen.stderr) if file is not None
         ]
         self._wake_at_bytes = math.inf if wake_at_bytes is None else wake_at_bytes
-        self._input = memoryview(b"")
+        self._input = bytearray()
+        self._is_input_complete = False
+        self._on_input: Callable[[], None] | None = None
         self._exit_handle: int | None = None
         self._changed = asyncio.Event()
         self._closed = False
@@ -70,22 +78,67 @@ class Child:
         """Tell whether more than `wake_at_bytes` have been written."""
         return sum(stream.kept.total for stream in self._streams) > self._wake_at_bytes
 
-    def attach(self, stdin: bytes, on_line: Callable[[bytes], None] | None) -> None:
-        """Begin to read, to write and to wait for its exit."""
-        if on_line is not None:
-            self._streams[0].lines = LineSplitter(on_line)
+    @property
+    def unwritten(self) -> int:
+        """How many bytes it has been given to read and not taken yet."""
+        return len(self._input)
+
+    @property
+    def is_input_open(self) -> bool:
+        """Tell whether its standard input can still be written to."""
+        return self._popen.stdin is not None and not self._popen.stdin.closed
+
+    def attach(self, on_output: OnOutput | None = None, on_input: Callable[[], None] | None = None) -> None:
+        """Begin to read and to wait for its exit.
+
+        Args:
+            on_output: For its standard output. What it raises ends up in `failure`.
+            on_input: Called when it has taken some of its input, and when that is closed.
+        """
+        self._streams[0].on_output = on_output
+        self._on_input = on_input
         for stream in self._streams:
             os.set_blocking(stream.file.fileno(), False)
             self._loop.add_reader(stream.file.fileno(), self._read, stream)
         if self._popen.stdin is not None:
-            self._input = memoryview(stdin)
             os.set_blocking(self._popen.stdin.fileno(), False)
-            self._loop.add_writer(self._popen.stdin.fileno(), self._write, self._popen.stdin)
         self._exit_handle = _exit_handle(self._popen.pid)
         if self._exit_handle is None:
             self._poll_exit()
         else:
             self._loop.add_reader(self._exit_handle, self._note_exit)
+
+    def write(self, data: bytes) -> None:
+        """Give it more to read; dropped when its input is closed."""
+        file = self._popen.stdin
+        if file is not None and not file.closed:
+            self._input += data
+            self._loop.add_writer(file.fileno(), self._write, file)
+
+    def finish_input(self) -> None:
+        """Close its standard input as soon as all that was given has been written."""
+        self._is_input_complete = True
+        if not self._input:
+            self._close_stdin()
+
+    def pause_output(self) -> None:
+        """Leave its standard output in the pipe for now; what is there at its end is still read."""
+        stream = self._streams[0]
+        if not stream.file.closed and not stream.paused:
+            stream.paused = True
+            self._forget(self._loop.remove_reader, stream.file.fileno())
+
+    def resume_output(self) -> None:
+        """Read its standard output again."""
+        stream = self._streams[0]
+        if not stream.file.closed and stream.paused:
+            stream.paused = False
+            self._loop.add_reader(stream.file.fileno(), self._read, stream)
+
+    def discard_output(self) -> None:
+        """Hand no more of its standard output on; it is still read, so that it can go on to its end."""
+        self._streams[0].on_output = None
+        self.resume_output()
 
     async def wait(self, seconds: float) -> None:
         """Wait until something has changed: exit, an end of output, too much of it, a failure; or the time is over."""
@@ -98,14 +151,17 @@ class Child:
                 alarm.cancel()
 
     def open_pipes(self) -> tuple[int, ...]:
-        """Return the inodes of those output pipes that somebody may still write to."""
-        files = [stream.file for stream in self._streams]
+        """Return the inodes of those output pipes that are read and that somebody may still write to."""
+        files = [stream.file for stream in self._streams if not stream.paused]
         return tuple(os.fstat(file.fileno()).st_ino for file in files if not file.closed)
 
     def close(self) -> None:
         """Close all handles and take the status; does not wait for a process that is still alive."""
         self._closed = True
         for stream in self._streams:
+            for _ in range(_PIPE_CHUNKS if stream.paused else 0):
+                if not stream.file.closed:
+                    self._read(stream)
             self._close_stream(stream)
         self._close_stdin()
         self._close_exit_handle()
@@ -126,10 +182,10 @@ class Child:
             return
         stream.kept.add(data)
         try:
-            if stream.lines is not None:
-                stream.lines.feed(data) if data else stream.lines.finish()
+            if stream.on_output is not None:
+                stream.on_output(data)
         except Exception as error:  # noqa: BLE001 - run_process raises it; here the loop would only log it
-            self.failure, stream.lines = error, None
+            self.failure, stream.on_output = error, None
             self._changed.set()
         if not data:
             self._close_stream(stream)
@@ -142,23 +198,35 @@ class Child:
         if not stream.file.closed:
             self._forget(self._loop.remove_reader, stream.file.fileno())
             stream.file.close()
-            self._changed.set()
+            if not self._closed:  # or the loop may be closed too
+                self._changed.set()
 
     def _write(self, file: IO[bytes]) -> None:
         try:
-            self._input = self._input[os.write(file.fileno(), self._input[:_CHUNK_BYTES]) :]
+            del self._input[: os.write(file.fileno(), self._input[:_CHUNK_BYTES])]
         except BlockingIOError:
             return
         except BrokenPipeError:  # it does not want the rest
-            self._input = self._input[:0]
-        if not self._input:
             self._close_stdin()
+            return
+        if not self._input:
+            self._loop.remove_writer(file.fileno())
+            if self._is_input_complete:
+                self._close_stdin()
+                return
+        self._tell_input()
 
     def _close_stdin(self) -> None:
         file = self._popen.stdin
         if file is not None and not file.closed:
             self._forget(self._loop.remove_writer, file.fileno())
+            self._input.clear()
             file.close()
+            self._tell_input()
+
+    def _tell_input(self) -> None:
+        if self._on_input is not None and not self._loop.is_closed():
+            self._on_input()
 
     def _note_exit(self) -> None:
         self._close_exit_handle()

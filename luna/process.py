@@ -17,17 +17,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from luna.child import Child
-from luna.errors import WorkerConfigError
+from luna.child import Child, OnOutput
+from luna.errors import LunaError, WorkerConfigError
 from luna.launch import child_environment, explain, marked, split_command, start
 from luna.leftovers import KILL_ROUND_S, KILL_ROUNDS, Family, Origin, ProcessRegistry
+from luna.output import LineSplitter
 from luna.processtable import POLL_S, look, pipe_writers
 
 __all__ = [
+    "NotStartedError",
     "ProcessKind",
     "ProcessLimits",
     "ProcessRegistry",
     "ProcessResult",
+    "Running",
     "child_environment",
     "run_process",
     "split_command",
@@ -37,6 +40,10 @@ ProcessKind = Literal["exited", "killed", "timeout", "inactive", "output_limit",
 _SETTLE_S: Final = 0.25
 """How long what a command leaves behind may finish by itself after a normal end (`> >(tee log)`)."""
 _log = logging.getLogger(__name__)
+
+
+class NotStartedError(LunaError):
+    """A command was not started: no such program, not executable, no working directory. The message says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +95,7 @@ class ProcessResult:
         stderr: Likewise.
         stdout_bytes: How many bytes there were.
         stderr_bytes: Likewise.
-        seconds: From start to return.
+        seconds: From its start until nothing of it was left.
         leftovers: Pids that could not be ended, or that hold its output open and are not proven to come from it.
         escaped: Pids that came from it and had left its session (`setsid`); ended, unless in `leftovers` too.
         error: Why it was not started, or why its status is unknown; else empty.
@@ -147,36 +154,28 @@ async def run_process(
 
     Source: S10, PROC-01, PROC-02.
     """
-    if sys.platform == "win32":
-        raise WorkerConfigError(
-            "Commands need POSIX process groups, which Windows lacks; run under Linux, macOS or WSL."
-        )
-    if not argv:
-        raise WorkerConfigError("argv is empty; give at least the program.")
     begun = time.monotonic()
-    token = secrets.token_hex(16)
-    if registry is not None:
-        registry.expect(token, argv[0])
     try:
-        popen = start(
-            argv,
-            cwd=cwd,
-            environment=marked(child_environment(env), token),
-            with_stdin=bool(stdin),
-            memory_bytes=limits.memory_bytes,
-            cpu_s=limits.cpu_s,
-        )
-    except (OSError, ValueError) as error:
-        if registry is not None:
-            registry.remove(token)
-        return ProcessResult(kind="not_started", seconds=time.monotonic() - begun, error=explain(error, argv[0], cwd))
-    run = _Run(popen, token, limits, registry)
-    kind = await run.to_its_end(stdin, on_line)
-    return run.result(kind, seconds=time.monotonic() - begun)
+        run = Running.start(argv, cwd=cwd, limits=limits, env=env, registry=registry, with_stdin=bool(stdin))
+    except NotStartedError as error:
+        return ProcessResult(kind="not_started", seconds=time.monotonic() - begun, error=str(error))
+    run.attach(_by_line(on_line) if on_line is not None else None, stdin=stdin)
+    await run.to_its_end()
+    return run.result()
 
 
-class _Run:
-    """A started command: watches it, ends all of it, says how it ended."""
+def _by_line(on_line: Callable[[bytes], None]) -> OnOutput:
+    splitter = LineSplitter(on_line)
+    return lambda data: splitter.feed(data) if data else splitter.finish()
+
+
+class Running:
+    """A started command: watches it, ends all of it, says how it ended.
+
+    Attributes:
+        child: The command itself, for its pipes.
+        closed: It has ended and everything of it is freed.
+    """
 
     def __init__(
         self, popen: subprocess.Popen[bytes], token: str, limits: ProcessLimits, registry: ProcessRegistry | None
@@ -186,22 +185,89 @@ class _Run:
         self._registry = registry
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
-        self._child = Child(popen, keep_bytes=limits.output_bytes, wake_at_bytes=limits.stop_at_output_bytes)
+        self._seconds = 0.0
+        self.child = Child(popen, keep_bytes=limits.output_bytes, wake_at_bytes=limits.stop_at_output_bytes)
         seen = None
         with suppress(OSError):  # out of file handles; the token is proof as well
             seen = look(popen.pid)
         self._family = Family(Origin(token, popen.pid, seen.started if seen is not None else 0.0), held=True)
+        self._kind: ProcessKind = "exited"
         self._ended = self._cancelled = False
+        self.closed = False
         self._leftovers: tuple[int, ...] = ()
 
-    async def to_its_end(self, stdin: bytes, on_line: Callable[[bytes], None] | None) -> ProcessKind:
-        """Record it, read, write and wait, end all of it; tell how it ended."""
+    @classmethod
+    def start(
+        cls,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        limits: ProcessLimits,
+        env: Mapping[str, str] | None,
+        registry: ProcessRegistry | None,
+        with_stdin: bool,
+    ) -> "Running":
+        """Start a command, recorded in the registry; `attach` comes next.
+
+        Raises:
+            NotStartedError: If it cannot be started.
+            WorkerConfigError: If `argv` is empty, or the system is not POSIX.
+            OSError: If the registry's directory cannot be written; then nothing was started.
+        """
+        if sys.platform == "win32":
+            raise WorkerConfigError(
+                "Commands need POSIX process groups, which Windows lacks; run under Linux, macOS or WSL."
+            )
+        if not argv:
+            raise WorkerConfigError("argv is empty; give at least the program.")
+        token = secrets.token_hex(16)
+        if registry is not None:
+            registry.expect(token, argv[0])
+        try:
+            popen = start(
+                argv,
+                cwd=cwd,
+                environment=marked(child_environment(env), token),
+                with_stdin=with_stdin,
+                memory_bytes=limits.memory_bytes,
+                cpu_s=limits.cpu_s,
+            )
+        except (OSError, ValueError) as error:
+            if registry is not None:
+                registry.remove(token)
+            raise NotStartedError(explain(error, argv[0], cwd)) from error
+        return cls(popen, token, limits, registry)
+
+    def attach(
+        self,
+        on_output: OnOutput | None,
+        *,
+        stdin: bytes | None = None,
+        on_input: Callable[[], None] | None = None,
+    ) -> None:
+        """Begin to read and to write; `to_its_end` must follow. It is killed if this raises.
+
+        Args:
+            on_output: See `Child.attach`.
+            stdin: All that it gets to read; None: `child` is given more.
+            on_input: See `Child.attach`.
+        """
         try:
             if self._registry is not None:
                 self._registry.add(self._family)
-            self._child.attach(stdin, on_line)
-            kind = await self._watch()
-            await self._end(by_itself=kind == "exited")
+            self.child.attach(on_output, on_input)
+            if stdin is not None:
+                self.child.write(stdin)
+                self.child.finish_input()
+        except BaseException:
+            self.close()
+            raise
+
+    async def to_its_end(self) -> None:
+        """Wait until it has exited or must be ended, and end all of it; bounded in time, also when cancelled."""
+        try:
+            self._kind = await self._watch()
+            await self._end(by_itself=self._kind == "exited")
         except GeneratorExit:  # nothing can be awaited any more; closing kills
             raise
         except BaseException:
@@ -209,13 +275,12 @@ class _Run:
             self._raise_pending()
             raise
         finally:
-            self._close()
+            self.close()
         self._raise_pending()
-        return kind
 
     async def _watch(self) -> ProcessKind:
         """Wait until it has exited or must be ended; tell which."""
-        child, limits = self._child, self._limits
+        child, limits = self.child, self._limits
         while True:
             if child.failure is not None:
                 raise child.failure
@@ -234,6 +299,8 @@ class _Run:
 
     async def _end(self, *, by_itself: bool) -> None:
         """End all of it; bounded in time. A cancellation meanwhile is kept for `_raise_pending`."""
+        if self.closed:  # its pid may be somebody else's by now
+            return
         if not await self._stop(by_itself=by_itself):
             self._leftovers = self._find_leftovers()
             _log.warning("Command with pid %d left processes that could not be ended: %s", self._pid, self._leftovers)
@@ -256,13 +323,13 @@ class _Run:
         deadline = self._loop.time() + seconds
         while True:
             with suppress(OSError):  # out of file handles: not known, so not gone
-                if not self._child.open_pipes() and self._family.is_gone():
+                if not self.child.open_pipes() and self._family.is_gone():
                     return True
             left = deadline - self._loop.time()
             if left <= 0:
                 return False
             try:
-                await self._child.wait(min(POLL_S, left))
+                await self.child.wait(min(POLL_S, left))
             except asyncio.CancelledError:
                 self._cancelled = True
 
@@ -274,7 +341,7 @@ class _Run:
         found: set[int] = set()
         with suppress(OSError):
             found.update(seen.pid for seen in self._family.living())
-            for inode in self._child.open_pipes():
+            for inode in self.child.open_pipes():
                 found.update(pipe_writers(inode, since=self._family.origin.started))
         return tuple(sorted(found))
 
@@ -282,24 +349,28 @@ class _Run:
         """Raise what came up while it was being ended: a cancellation, or an error of `on_line`."""
         if self._cancelled:
             raise asyncio.CancelledError
-        if self._child.failure is not None:
-            raise self._child.failure
+        if self.child.failure is not None:
+            raise self.child.failure
 
-    def _close(self) -> None:
-        """Free everything at once; kills first where `_end` did not finish."""
+    def close(self) -> None:
+        """Free everything at once; kills first where it has not been ended."""
+        if self.closed:
+            return
+        self.closed = True
+        self._seconds = self._loop.time() - self._begun
         if not self._ended:
             self._send(signal.SIGKILL)
         if self._registry is not None:
             self._registry.remove(self._family.origin.token, keep_file=bool(self._leftovers))
-        self._child.close()
+        self.child.close()
 
-    def result(self, kind: ProcessKind, *, seconds: float) -> ProcessResult:
-        """Say how it ended."""
-        status, error = self._child.status, ""
+    def result(self) -> ProcessResult:
+        """Say how it ended, once it is closed."""
+        kind, status, error = self._kind, self.child.status, ""
         if kind == "exited" and (status is None or status < 0):
             kind = "killed"
             error = "" if status is not None else "Its exit status was lost; do not ignore or handle SIGCHLD elsewhere."
-        out, err = self._child.output
+        out, err = self.child.output
         return ProcessResult(
             kind=kind,
             exit_code=status if kind == "exited" else None,
@@ -308,7 +379,7 @@ class _Run:
             stderr=err.value(),
             stdout_bytes=out.total,
             stderr_bytes=err.total,
-            seconds=seconds,
+            seconds=self._seconds,
             leftovers=self._leftovers,
             escaped=self._family.escaped,
             error=error,
