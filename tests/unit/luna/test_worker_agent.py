@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.protocol import (
     Action,
-    Assignment,
     Delivery,
     Failed,
     FailedKind,
@@ -26,32 +25,7 @@ from luna.protocol import (
 from luna.testing.chat import ScriptedChatModel, calls
 from luna.workers.agent import AgentOptions, AgentWorker, create
 from luna.workers.shared import WorkerSettings
-
-FENCE = "f00dfeedcafe"
-DONE = ("ReportSuccess", {"summary": "done", "result": "fine"})
-
-
-def assignment(**changes: Any) -> Assignment:
-    fields: dict[str, Any] = {
-        "goal": "Write hello into a.txt.",
-        "context": "none",
-        "inputs": "none",
-        "constraints": "none",
-        "expected_output": "the file a.txt",
-        "success_criteria": ["a.txt says hello"],
-        "stop_conditions": ["the directory cannot be written"],
-    }
-    return Assignment.model_validate(fields | changes)
-
-
-async def work(
-    model: ScriptedChatModel, workspace: Path, task: Assignment | None = None, partial: Any = None, **options: Any
-) -> list[Any]:
-    worker = AgentWorker(
-        AgentOptions.model_validate(options), settings=WorkerSettings(), resolve=lambda name, **given: model
-    )
-    delivery = Delivery(key="r//attempt/1", workspace=workspace, partial=partial or {}, fence=FENCE, model="scripted:x")
-    return [event async for event in worker.run(task or assignment(), delivery)]
+from tests.support.agents import DONE, FENCE, actions, agent, assignment, work
 
 
 async def test_agent_works_with_tools_and_ends_with_its_report(tmp_path: Path) -> None:
@@ -89,7 +63,7 @@ async def test_agent_is_told_the_whole_assignment_with_untrusted_text_fenced(tmp
         constraints=["touch nothing else"],
         expected_output={"description": "a greeting", "files": ["a.txt"]},
     )
-    await work(model, tmp_path, task, partial={"first": 1}, system="Be brief.")
+    await work(model, tmp_path, task, {"partial": {"first": 1}}, system="Be brief.")
     system, user = model.prompts[0]
     assert system.text.endswith("Be brief.")
     for text in (
@@ -109,7 +83,7 @@ async def test_agent_is_told_the_whole_assignment_with_untrusted_text_fenced(tmp
 async def test_path_outside_the_workspace_is_denied_as_an_observation(tmp_path: Path) -> None:
     model = ScriptedChatModel([calls(("write_file", {"path": "../a.txt", "content": "x"})), calls(DONE)])
     events = await work(model, tmp_path)
-    (action,) = [event for event in events if isinstance(event, Action)]
+    (action,) = actions(events)
     assert action.observation.startswith("denied: ")
     assert action.error
     assert isinstance(events[-1], Success)
@@ -119,16 +93,16 @@ async def test_command_runs_in_the_workspace(tmp_path: Path) -> None:
     model = ScriptedChatModel([calls(("run_command", {"argv": ["ls"]}), ("list_files", {})), calls(DONE)])
     (tmp_path / "here").touch()
     events = await work(model, tmp_path)
-    actions = {event.name: event.observation for event in events if isinstance(event, Action)}
-    assert actions == {"run_command": "exit code 0\nstdout:\nhere\n", "list_files": "here (0)"}
+    seen = {action.name: action.observation for action in actions(events)}
+    assert seen == {"run_command": "exit code 0\nstdout:\nhere\n", "list_files": "here (0)"}
 
 
 async def test_wrong_arguments_are_an_observation(tmp_path: Path) -> None:
     wrong = calls(("read_file", {"file": "a"}), ("record_progress", {"stage": "nearly"}))
     events = await work(ScriptedChatModel([wrong, calls(DONE)]), tmp_path)
-    actions = [event for event in events if isinstance(event, Action)]
-    assert sorted(action.name for action in actions) == ["read_file", "record_progress"]
-    assert all(action.error for action in actions)
+    refused = actions(events)
+    assert sorted(action.name for action in refused) == ["read_file", "record_progress"]
+    assert all(action.error for action in refused)
 
 
 async def test_only_allowed_tools_are_offered(tmp_path: Path) -> None:
@@ -136,7 +110,7 @@ async def test_only_allowed_tools_are_offered(tmp_path: Path) -> None:
     events = await work(model, tmp_path, tools=["read_file"])
     offered = {tool["function"]["name"] for tool in model.bound[0]["tools"]}
     assert offered == {"record_progress", "read_file", "ReportSuccess", "ReportStuck", "ReportFailed"}
-    assert [event.error for event in events if isinstance(event, Action)] == [True]
+    assert [action.error for action in actions(events)] == [True]
     assert not (tmp_path / "a").exists()
 
 
@@ -201,7 +175,7 @@ async def test_result_is_held_to_the_schema_before_it_is_taken(tmp_path: Path, d
     events = await work(model, tmp_path, task)
     assert events[-1].result == [1]
     assert "'x' is not of type 'integer'" in model.prompts[1][-1].text
-    assert [event.error for event in events if isinstance(event, Action)] == [True]
+    assert [action.error for action in actions(events)] == [True]
 
 
 async def test_two_reports_at_once_are_asked_for_again(tmp_path: Path) -> None:
@@ -234,8 +208,7 @@ async def test_prompt_that_grew_too_long_is_context_too_large(tmp_path: Path) ->
 
 async def test_agent_can_be_stopped_in_the_middle(tmp_path: Path) -> None:
     model = ScriptedChatModel([calls(("list_files", {})), calls(DONE)])
-    worker = AgentWorker(AgentOptions(), settings=WorkerSettings(), resolve=lambda name, **given: model)
-    events = worker.run(assignment(), Delivery(key="k", workspace=tmp_path, model="x"))
+    events = agent(model).run(assignment(), Delivery(key="k", workspace=tmp_path, model="x"))
     async for _ in events:
         break
     await events.aclose()
@@ -252,3 +225,21 @@ async def test_missing_model_says_how_to_set_one(tmp_path: Path) -> None:
     with pytest.raises(WorkerConfigError, match="LUNA_MODEL"):
         async for _ in worker.run(assignment(), Delivery(key="k", workspace=tmp_path)):
             pass
+
+
+async def test_model_is_made_once_for_all_attempts_and_anew_after_it_could_not_be_used(tmp_path: Path) -> None:
+    made: list[str] = []
+    model = ScriptedChatModel([calls(DONE), ValueError("no credit"), calls(DONE)])
+
+    def resolve(name: str, **given: Any) -> ScriptedChatModel:
+        made.append(name)
+        return model
+
+    worker = AgentWorker(AgentOptions(), settings=WorkerSettings(), resolve=resolve)
+    task, handed = assignment(), Delivery(key="k", workspace=tmp_path, model="x")
+    assert [type(event).__name__ async for event in worker.run(task, handed)][-1] == "Success"
+    with pytest.raises(ModelError):
+        assert [event async for event in worker.run(task, handed)] == []
+    assert made == ["x"]
+    assert [type(event).__name__ async for event in worker.run(task, handed)][-1] == "Success"
+    assert made == ["x", "x"]

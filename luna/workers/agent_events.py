@@ -1,0 +1,121 @@
+"""From the changes of an agent's state to progress events: each turn and each action once, in order.
+
+Acts on nothing. What was rewritten (a summarised history, a reviewed turn) is no new step.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel
+
+from luna.answers import CUT
+from luna.models.calls import finish_reason, usage_of
+from luna.protocol import Action, Progress, ProgressEvent, Report, Said, Spent, Stage
+from luna.text import clip
+from luna.tools.files import Outcome
+from luna.workers.agent_reports import read_report
+
+_OBSERVATION_BYTES = 4_000
+
+
+def as_tool(function: Callable[..., Any]) -> BaseTool:
+    """A tool whose text the agent reads and whose outcome stays with the message.
+
+    Args:
+        function: Returns an `Outcome`, at once or awaited; its docstring is what the agent reads about it.
+    """
+    given: dict[str, Any]
+    if iscoroutinefunction(function):
+
+        @wraps(function)
+        async def answered(*args: Any, **kwargs: Any) -> tuple[str, Outcome]:  # noqa: ANN401 - the function's own
+            outcome = await function(*args, **kwargs)
+            return outcome.text, outcome
+
+        given = {"coroutine": answered}
+    else:
+
+        @wraps(function)
+        def answered_at_once(*args: Any, **kwargs: Any) -> tuple[str, Outcome]:  # noqa: ANN401 - the function's own
+            outcome = function(*args, **kwargs)
+            return outcome.text, outcome
+
+        given = {"func": answered_at_once}
+    return StructuredTool.from_function(**given, name=function.__name__, response_format="content_and_artifact")
+
+
+def record_progress(stage: Stage, evidence: str = "") -> Outcome:
+    """Say where you stand now: unknown, hypothesis, evidence, root_cause, solution or verified; with the evidence."""
+    return Outcome(f"noted: {stage.value}" + (f", {evidence}" if evidence else ""))
+
+
+class Seen:
+    """What has come out of an agent so far.
+
+    Attributes:
+        turns: Model calls of the agent itself.
+        actions: Tool calls, refused ones included.
+        last_text: What it said last.
+    """
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.actions = 0
+        self.last_text = ""
+        self._cut = False
+        self._calls: dict[str, dict[str, Any]] = {}
+        self._turn_ids: set[str] = set()
+        self._structured: BaseModel | None = None
+
+    def events(self, change: Mapping[str, Any]) -> Iterator[ProgressEvent]:
+        """The events in one change of the agent's state."""
+        self._structured = change.get("structured_response", self._structured)
+        messages = change.get("messages", ())
+        if is_rewritten(messages):
+            return
+        for message in messages:
+            if isinstance(message, AIMessage):
+                yield from self._turn(message)
+            elif isinstance(message, ToolMessage) and self._structured is None:
+                yield self._action(message)
+
+    def report(self) -> Report:
+        """The report that the agent gave, or that it gave none."""
+        return read_report(self._structured, cut=self._cut, last_text=self.last_text)
+
+    def _turn(self, message: AIMessage) -> Iterator[ProgressEvent]:
+        if message.id is not None:
+            if message.id in self._turn_ids:  # handed on by a review
+                return
+            self._turn_ids.add(message.id)
+        self.turns += 1
+        self._cut = finish_reason(message) in CUT
+        self._calls.update({call["id"]: call["args"] for call in message.tool_calls if call["id"]})
+        yield Spent(usage=usage_of(message))
+        if text := message.text.strip():
+            self.last_text = text
+            yield Said(text=text)
+
+    def _action(self, message: ToolMessage) -> ProgressEvent:
+        self.actions += 1
+        name = message.name or "tool"
+        arguments = self._calls.get(message.tool_call_id, {})
+        outcome = message.artifact if isinstance(message.artifact, Outcome) else None
+        if name == record_progress.__name__ and outcome is not None:
+            return Progress(stage=Stage(arguments["stage"]), evidence=arguments.get("evidence", ""))
+        return Action(
+            name=name,
+            arguments=arguments,
+            observation=clip(message.text, limit_bytes=_OBSERVATION_BYTES).text,
+            error=outcome is None or outcome.error,  # none: wrong arguments, no such tool, refused call or report
+            paths=outcome.paths if outcome is not None else (),
+        )
+
+
+def is_rewritten(messages: list[BaseMessage] | tuple[BaseMessage, ...]) -> bool:
+    """Whether a change replaces the history instead of adding to it."""
+    return bool(messages) and isinstance(messages[0], RemoveMessage)

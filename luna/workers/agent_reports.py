@@ -1,0 +1,92 @@
+"""The three reports as an agent's tools, and what becomes of them. A report that fits no form is asked for again."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema, create_model
+
+from luna.protocol import Failed, FailedKind, Report, Stuck, Success
+from luna.schemas import schema_errors
+
+
+class ReportStuck(BaseModel):
+    """Report that you cannot go on. The task may then be split, so say what is known and what is not."""
+
+    blocker: str = Field(min_length=1, description="the concrete obstacle")
+    kind: Literal[
+        "information_missing",
+        "access_missing",
+        "dependency_unavailable",
+        "premise_wrong",
+        "not_solvable_alone",
+        "entangled_unknowns",
+        "scope_too_large",
+        "several_causes",
+        "needs_human",
+        "other",
+    ] = "other"
+    summary: str = ""
+    known: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    attempted: tuple[str, ...] = ()
+    suggested_split: tuple[str, ...] = ()
+    question: str | None = Field(default=None, description="only if a human must answer it")
+
+
+class ReportFailed(BaseModel):
+    """Report that the task cannot be done by anybody because what it assumes does not hold."""
+
+    reason: str = Field(min_length=1)
+    evidence: tuple[str, ...] = ()
+
+
+def report_types(schema: Mapping[str, JsonValue] | None) -> tuple[type[BaseModel], ...]:
+    """The forms of the three reports; the result of a success is held to the schema of the expected output."""
+    result: Any = Any
+    if schema is not None:
+        # References would have to be rewritten for the tool's own schema, so such a schema is told in words.
+        text = json.dumps(schema)
+        shown = {"description": f"satisfies this JSON Schema: {text}"} if '"$ref"' in text else dict(schema)
+        result = Annotated[Any, AfterValidator(_fitting(schema)), WithJsonSchema(shown)]
+    success = create_model(
+        "ReportSuccess",
+        __doc__="Report that the task is done and its success criteria are met.",
+        summary=(str, ...),
+        result=(result, ... if schema is not None else None),
+        evidence=(tuple[str, ...], ()),
+        remaining_risks=(tuple[str, ...], ()),
+    )
+    return success, ReportStuck, ReportFailed
+
+
+def _fitting(schema: Mapping[str, JsonValue]) -> Callable[[JsonValue], JsonValue]:
+    def fits(value: JsonValue) -> JsonValue:
+        if errors := schema_errors(value, schema):
+            raise ValueError("; ".join(errors))
+        return value
+
+    return fits
+
+
+def read_report(given: BaseModel | None, *, cut: bool, last_text: str) -> Report:
+    """The report that the agent gave, or that it gave none.
+
+    Args:
+        given: In one of the forms; None: the agent ended without.
+        cut: Whether its last turn ended at a length limit.
+        last_text: What it said last, as evidence where there is no report.
+
+    Source: S52, S55, STAT-01.
+    """
+    match given:
+        case None if cut:
+            return Failed(kind=FailedKind.TRUNCATED, reason="the last turn was cut off", evidence=(last_text,))
+        case None:
+            return Failed(kind=FailedKind.NO_STATUS, reason="the agent ended without a report", evidence=(last_text,))
+        case ReportStuck():
+            return Stuck.model_validate(given.model_dump())
+        case ReportFailed():
+            return Failed(kind=FailedKind.PREMISE, reason=given.reason, evidence=given.evidence)
+        case success:
+            return Success.model_validate(success.model_dump())
