@@ -81,6 +81,7 @@ def summary_line(run: Run, code: int) -> str:
             "nodes": len(run.tree),
             "states": run.tree.counts(),
             "set_aside": set_aside(run),
+            "landed": run.state.landed,
             "unchecked": [node.path for node in _unchecked(run)],
             "questions": run.questions,
             "spent": {
@@ -133,6 +134,8 @@ def notes(
     """
     for path in written:
         yield Text(f"written: {path}")
+    if run.state.landed is not None:
+        yield Text(labels.clean(run.state.landed["note"]), "" if run.state.landed["landed"] else "yellow")
     if run.reason:
         yield Text(f"not solved: {labels.clean(run.reason)}", "bold")
     yield from _about(run, run.tree.set_aside(), "set aside", "yellow")

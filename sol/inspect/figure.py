@@ -27,7 +27,9 @@ _KINDS = {
     "judge": "#8bc34a",
     "split": "#9575cd",
     "review": "#b39ddb",
+    "merge": "#f0a030",
     "integrate": "#f0a030",
+    "land": "#f0a030",
     "reassess": "#e57373",
 }
 _OTHER = "#90a4ae"

@@ -49,7 +49,9 @@ _DOING = {
     "judge": "judging the result",
     "split": "looking for a split",
     "review": "reviewing a split",
+    "merge": "merging the work of the parts",
     "integrate": "putting the parts together",
+    "land": "bringing the work into the workspace",
     "reassess": "reassessing the task",
     "rule": "asking what a rule asks",
 }

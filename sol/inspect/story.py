@@ -87,6 +87,8 @@ def _reported(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     kind = f" ({report['kind']})" if report.get("kind") else ""
     words = report.get("blocker") or report.get("reason") or report.get("summary") or ""
     yield labels.clean(f"attempt {data['n']} reported {report['status']}{kind}: {words}").rstrip(": ")
+    if data.get("snapshot"):
+        yield labels.clean(f"  its work: {data['snapshot']}")
     for name in ("known", "unknown", "attempted", "suggested_split", "evidence", "remaining_risks"):
         for one in report.get(name) or ():
             yield "  " + labels.clean(f"{name.replace('_', ' ')}: {one}")
@@ -101,6 +103,16 @@ def _checked(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
 def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     answer, kind = data["answer"], data["kind"]
     match answer:
+        case {"merged": list(merged), "conflict": conflict}:
+            done = f"merged the work of {labels.number(len(merged), 'part')}: {', '.join(merged)}"
+            yield labels.clean(done if merged else "there was nothing to merge")
+            if conflict:
+                files = ", ".join(conflict["files"])
+                yield labels.clean(
+                    f"the work of part {conflict['part']} conflicts with that of parts before it: {files}"
+                )
+        case {"landed": _, "note": note}:
+            yield labels.clean(note)
         case {"verdicts": list(verdicts)}:
             for one in verdicts:
                 yield labels.clean(f"judge: {'yes' if one['holds'] else 'no'}, {one['reason']}")

@@ -52,7 +52,7 @@ function icon(state) {
 
 /** Class of a state's colour; only of states that there are. */
 const tone = (state) => (Object.hasOwn(SIGNS, state) ? `s-${state}` : "");
-const KINDS = ["attempt", "split", "review", "atomic", "check", "judge", "integrate"];
+const KINDS = ["attempt", "split", "review", "atomic", "check", "judge", "merge", "integrate", "land"];
 const kindClass = (kind) => (KINDS.includes(kind) ? `k-${kind}` : "");
 
 function duration(seconds) {

@@ -61,7 +61,7 @@ class Time {
   }
 
   drawLegend() {
-    const kinds = [["attempt", "attempt"], ["split", "split"], ["check", "check, judge"], ["integrate", "integrate"], ["", "other"]];
+    const kinds = [["attempt", "attempt"], ["split", "split"], ["check", "check, judge"], ["integrate", "merge, integrate"], ["", "other"]];
     $("legend").replaceChildren(...kinds.map(([kind, words]) => el("span", null, el("i", { class: `swatch ${kindClass(kind)}` }), words)),
       el("span", null, el("i", { class: "swatch line" }), "critical path"));
   }
@@ -172,7 +172,7 @@ class Time {
   }
 }
 
-const KIND_PLACE = { attempt: 0, split: 1, review: 1, atomic: 1, check: 2, judge: 2, integrate: 3 };
+const KIND_PLACE = { attempt: 0, split: 1, review: 1, atomic: 1, check: 2, judge: 2, merge: 3, integrate: 3, land: 3 };
 
 /** A colour as the canvas takes it: `light-dark()` is worked out by an element, not by the variable. */
 function resolved(name) {
