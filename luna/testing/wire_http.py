@@ -122,6 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal():
             self.close_connection = True  # nobody knows where the next request begins
             self._fail(HttpError(411, "The request needs a Content-Length."))
+            self.connection.shutdown(socket.SHUT_WR)
+            self._wait_for_the_end()  # closing on unread data would take the response from the client
             return
         data = self.rfile.read(int(length))
         if urlsplit(self.path).path != _CHAT:
