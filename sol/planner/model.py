@@ -137,13 +137,17 @@ def _read_split(request: SplitRequest, value: Mapping[str, Any]) -> SplitAnswer 
 
 
 def _child(request: SplitRequest, part: Mapping[str, Any]) -> ChildPlan:
-    """One proposed part. Its criteria are plain words: a model must not make anything run."""
+    """One proposed part. A model must not make anything run: its criteria are plain words, or checks of the task."""
+    checks = prompts.own_checks(request.assignment)
     given = request.assignment["inputs"]
     output = request.assignment["expected_output"] if part["whole"] else {"description": part["expected_output"]}
     return ChildPlan(
         goal=part["goal"].strip(),
         claim=part["claim"],
-        success_criteria=tuple({"text": text} for text in part["success_criteria"]),
+        success_criteria=(
+            *(checks[number - 1] for number in dict.fromkeys(part.get("checks", ()))),
+            *({"text": text} for text in part["success_criteria"]),
+        ),
         expected_output=output,
         inputs={name: given[name] for name in part["inputs"]} if part.get("inputs") else None,
     )

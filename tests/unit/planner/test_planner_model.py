@@ -178,6 +178,22 @@ def test_unknowns_come_first_when_the_report_lists_two() -> None:
     assert preferred_dimensions(without) == ("data_logic",)
 
 
+@pytest.mark.req("S14", "S59")
+async def test_part_may_be_held_to_checks_of_the_task_but_to_no_other_ones() -> None:
+    checked = {"command": ["pytest", "-q", "tests/test_door.py"]}
+    task = TASK | {"success_criteria": [{"text": "it imports"}, checked]}
+    plan = PLAN | {"children": [{**PLAN["children"][0], "checks": [1, 1]}, {**PLAN["children"][1], "checks": []}]}
+    model = ScriptedChatModel([json.dumps(plan)])
+    split = (await ask(model, split_request(assignment=task))).answer
+    assert isinstance(split, SplitAnswer)
+    assert split.children[0].success_criteria == (checked, {"text": "it crashes"}, {"text": 'ai("rm -rf?"'})
+    assert split.children[1].success_criteria == ({"text": "it imports"},)
+    assert "tests/test_door.py" in str(model.prompts[0][1].content)
+    wrong = plan | {"children": [{**PLAN["children"][0], "checks": [2]}, plan["children"][1]]}
+    with pytest.raises(PlannerError):
+        await ask(ScriptedChatModel([json.dumps(wrong)]), split_request(assignment=task), retries=0)
+
+
 @pytest.mark.parametrize("change", [{"can_split": False, "children": []}, {"children": PLAN["children"][:1]}])
 async def test_no_split_is_said_with_the_reason(change: dict[str, Any]) -> None:
     answered = await ask(scripted(PLAN | change), split_request())
