@@ -147,11 +147,13 @@ class Confinement:
 
     def warning(self, workspace: Path) -> str:
         """Say why commands in this workspace run without the sandbox that is asked for; "" when they do not."""
-        missing = self._missing
-        place = _resolved(workspace)
-        if self._tool is not None and any(home.is_relative_to(place) for home in _homes()):
-            missing = f"the workspace {str(place)!r} holds the home directory, which a sandbox keeps from commands"
+        missing = self._what_is_missing(_resolved(workspace))
         return missing and f"ran without a sandbox: {missing}"
+
+    def _what_is_missing(self, place: Path) -> str:
+        if self._tool is not None and any(home.is_relative_to(place) for home in _homes()):
+            return f"the workspace {str(place)!r} holds the home directory, which a sandbox keeps from commands"
+        return self._missing
 
     def limits(self, *, timeout_s: float | None, output_bytes: int) -> ProcessLimits:
         """The limits of one command; of time and of what is kept of its output as given."""
@@ -170,14 +172,14 @@ class Confinement:
         Raises:
             WorkerConfigError: A sandbox is required, and this workspace cannot be in one; or nsjail cannot show a path.
         """
-        warning = self.warning(workspace)
-        if warning and self.options.sandbox == "required":
-            raise WorkerConfigError(
-                f"sandbox: required, but {warning}. Work in a directory below, or set sandbox: off."
-            )
-        if self._tool is None or warning or not argv:
-            return Confined(argv=tuple(argv), cwd=workspace.absolute(), warning=warning)
         place = _resolved(workspace)
+        missing = self._what_is_missing(place)
+        if missing and self.options.sandbox == "required":
+            raise WorkerConfigError(
+                f"sandbox: required, but {missing}. Work in a directory below, or set sandbox: off."
+            )
+        if self._tool is None or missing or not argv:
+            return Confined(argv=tuple(argv), cwd=workspace.absolute(), warning=self.warning(workspace))
         name, tool = self._tool
         search = _search()
         found = shutil.which(argv[0], path=":".join(search)) if "/" not in argv[0] else None

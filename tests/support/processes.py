@@ -9,9 +9,22 @@ from pathlib import Path
 import psutil
 import pytest
 
+from luna.errors import WorkerConfigError
 from luna.process import ProcessLimits
+from luna.sandbox import Confinement, ConfinementOptions
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the system offers it on Linux only")
+
+
+def _why_no_sandbox() -> str:
+    try:
+        Confinement(ConfinementOptions(sandbox="required"))
+    except WorkerConfigError as error:
+        return str(error)
+    return ""
+
+
+with_sandbox = pytest.mark.skipif(bool(_why_no_sandbox()), reason=_why_no_sandbox() or "there is one")
 ROOMY = ProcessLimits(timeout_s=30, grace_s=5)
 
 

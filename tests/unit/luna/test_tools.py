@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from luna.sandbox import Confinement, ConfinementOptions
 from luna.tools.files import FOUND_LINES, LISTED_FILES, READ_BYTES, SEARCHED_BYTES, WRITTEN_BYTES, FileTools, Outcome
 from luna.tools.shell import ShellTools
 
@@ -134,3 +135,21 @@ async def test_command_that_cannot_run_or_ends_badly_is_an_answer(tmp_path: Path
     assert (await ShellTools(tmp_path, timeout_s=0.3).run_command(["sleep", "30"])).text == "ended: timeout"
     killed = await shell.run_command(["sh", "-c", "kill -9 $$"])
     assert killed == Outcome("killed by signal 9", error=True)
+
+
+async def test_command_is_under_the_limits_it_is_given(tmp_path: Path) -> None:
+    shell = ShellTools(tmp_path, confinement=Confinement(ConfinementOptions(cpu_s=1)))
+    done = await shell.run_command(["sh", "-c", "while :; do :; done"])
+    assert done == Outcome("killed by signal 24, it used up its limit of 1 s of processor time", error=True)
+
+
+async def test_command_without_the_sandbox_that_is_required_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bwrap").write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shell = ShellTools(tmp_path, confinement=Confinement(ConfinementOptions(sandbox="required")))
+    done = await shell.run_command(["true"])
+    assert done.text.startswith("error: sandbox: required, but the workspace ")

@@ -11,6 +11,7 @@ from luna.protocol import Failed, FailedKind, Stuck, StuckKind, Success
 from luna.verify import verify
 from luna.workers.outcome import judge
 from tests.support.commands import SUCCESS, failure_of, py, report_of, result_of, sh, task
+from tests.support.processes import linux
 
 
 async def test_exit_code_and_stderr_are_the_reason(tmp_path: Path) -> None:
@@ -149,3 +150,25 @@ def test_processes_that_could_not_be_ended_are_named() -> None:
 async def test_varied_reply_over_the_limit_is_not_called_repeated(tmp_path: Path) -> None:
     report = await failure_of(tmp_path, ["seq", "1", "20000"], output_bytes=4_096)
     assert report.reason == "reply over limit; the limit is 4096 bytes"
+
+
+async def test_kill_by_the_limit_on_processor_time_is_named(tmp_path: Path) -> None:
+    report = await failure_of(tmp_path, py("while True: pass"), cpu_s=1)
+    assert report.kind == FailedKind.KILLED
+    assert report.reason.endswith("was killed: signal SIGXCPU, it used up its limit of 1 s of processor time")
+    deaf = "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
+    report = await failure_of(tmp_path, py(deaf), cpu_s=1)
+    assert report.reason.endswith("signal SIGKILL, perhaps for its limit of 1 s of processor time")
+
+
+@linux
+async def test_memory_is_limited(tmp_path: Path) -> None:
+    report = await failure_of(tmp_path, py("bytearray(1 << 30)"), memory_mb=500)
+    assert (report.kind, report.reason.rpartition(": ")[2]) == (FailedKind.EXIT, "MemoryError")
+
+
+async def test_grace_time_is_that_of_the_options(tmp_path: Path) -> None:
+    clean = "trap 'sleep 0.3; echo cleaned; exit' TERM; while :; do sleep 0.02; done"
+    for grace_s in (2, 0):
+        report = await report_of(tmp_path, sh(clean), timeout_s=0.3, grace_s=grace_s)
+        assert ("stdout: cleaned" in report.evidence) == (grace_s > 0)
