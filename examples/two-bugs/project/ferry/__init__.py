@@ -1,0 +1,1 @@
+"""Tickets for a ferry: what a crossing costs and when it arrives."""

@@ -1,0 +1,58 @@
+"""Makes a small git repository with two bugs and lets Sol mend them; the models are scripted and reached over HTTP.
+
+python examples/two-bugs/run.py            # makes ./two-bugs, solves it, shows the tree and the history
+python examples/two-bugs/run.py --prepare  # only makes ./two-bugs; then, with a real model:
+sol solve two-bugs/task.yaml --model openai:gpt-5-mini
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import actors
+
+from luna.testing import ScriptedServer
+from sol import Sol, load_task
+
+HERE = Path(__file__).parent
+
+
+def git(directory, *words):
+    command = ["git", "-c", "user.name=Ferry", "-c", "user.email=ferry@example.org", *words]
+    return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True).stdout
+
+
+def prepare(directory):
+    """Copy the project and make a repository of it, with one commit."""
+    if directory.exists():
+        sys.exit(f"{directory} is there already. Remove it, or name another directory.")
+    shutil.copytree(HERE / "project", directory, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+    git(directory, "init", "-q", "-b", "main")
+    git(directory, "add", ".")
+    git(directory, "commit", "-q", "-m", "Tickets for a ferry")
+
+
+def solve(directory):
+    """Solve the task with scripted models behind a real server."""
+    with ScriptedServer(actors.reply, models=("sol", "luna")) as server:
+        sol = Sol(sol_model="openai:sol", luna_model="openai:luna", base_url=server.url, workspace=directory)
+        return sol.solve(load_task(directory / "task.yaml"))
+
+
+def main(words):
+    names = [word for word in words if not word.startswith("-")]
+    directory = Path(names[0] if names else "two-bugs")
+    prepare(directory)
+    if "--prepare" in words:
+        print(f"made {directory}; now: sol solve {directory / 'task.yaml'} --model openai:NAME")
+        return
+    run = solve(directory)
+    print(run.tree)
+    print(run.reason or run.result)
+    print(git(directory, "log", "--graph", "--oneline", "--all"))
+    sys.exit(0 if run.solved else 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
