@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from json import JSONDecodeError
 from typing import Any
 
 from luna.errors import Interruption, ModelError, ModelNotFoundError
@@ -23,6 +24,14 @@ _TOO_LARGE = re.compile(
 _POLICY = re.compile(r"content[ _]?(?:filter|policy|management)|safety system|usage polic", re.IGNORECASE)
 _OVERFLOW_NAMES = frozenset({"ContextOverflowError", "PromptTooLongError"})
 _REFUSAL_NAMES = frozenset({"ModelRefusalError", "ContentFilterFinishReasonError"})
+_WORDS: Mapping[str, str] = {
+    "rate_limit_exceeded": "rate_limit",
+    "rate_limit_error": "rate_limit",
+    "server_error": "outage",
+    "api_error": "outage",
+    "overloaded_error": "outage",
+}
+"""What providers call an error in the middle of a stream, where there is no status any more."""
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _RATE_LIMIT, _REQUEST_TIMEOUT, _TOO_EARLY, _GATEWAY_TIMEOUT = 429, 408, 425, 504
 _BAD_REQUEST, _PAYMENT, _NOT_FOUND, _PAYLOAD, _SERVER = 400, 402, 404, 413, 500
@@ -65,9 +74,24 @@ def meaning(error: Exception) -> Interruption | ModelError | Declined:
         return Declined(FailedKind.CONTEXT_TOO_LARGE, said)
     if names & _REFUSAL_NAMES or (status == _BAD_REQUEST and _POLICY.search(said)):
         return Declined(FailedKind.REFUSED, said)
-    if status is None and names & _TRANSPORT:
-        return Interruption("transport", said)
+    if status is None and (kind := _kind_without_status(chain, names)) is not None:
+        return Interruption(kind, said)
     return _misuse(status, said, type(error).__name__)
+
+
+def _kind_without_status(chain: list[BaseException], names: set[str]) -> str | None:
+    """What kind of interruption an exception without HTTP status is; None: none."""
+    if names & _TRANSPORT or any(_is_half(error) for error in chain):
+        return "transport"
+    bodies = [body for error in chain if isinstance(body := getattr(error, "body", None), Mapping)]
+    inner = [each for body in bodies for each in (body, body.get("error")) if isinstance(each, Mapping)]
+    words = [str(each.get(name)) for each in inner for name in ("code", "type")]
+    return next((_WORDS[word] for word in words if word in _WORDS), None)
+
+
+def _is_half(error: BaseException) -> bool:
+    """Whether a body is the beginning of a JSON object: the connection was ended in good order, but too early."""
+    return isinstance(error, JSONDecodeError) and error.doc.lstrip().startswith("{")
 
 
 def _misuse(status: int | None, said: str, name: str) -> ModelError:

@@ -23,7 +23,7 @@ _GGUF_MAGIC = b"GGUF"
 _EXTRAS = {"openai": "openai", "anthropic": "anthropic", "ollama": "ollama"}
 _RETRIES = "max_retries"
 _RETRYING = frozenset({"openai", "anthropic"})
-"""Providers known to take `max_retries`; of the others it is asked once the model is made."""
+"""Providers known to take `max_retries` and `default_headers`; the others are asked for the first when made."""
 _SECRET_NAME = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 _WHAT_TO_WRITE = "Write local, local:NAME, openai:NAME, anthropic:NAME or ollama:NAME, or give a base URL as well."
@@ -32,7 +32,8 @@ _WHAT_TO_WRITE = "Write local, local:NAME, openai:NAME, anthropic:NAME or ollama
 def resolve_chat_model(name: str, *, base_url: str | None = None, **options: Any) -> "BaseChatModel":  # noqa: ANN401
     """Make the chat model of a name. Nothing is called and no weights are loaded or fetched.
 
-    It makes each call once: trying again is for the provider's gate, which all callers share (`luna.gate`).
+    It makes each call once: trying again is for the provider's gate, which all callers share (`luna.gate`). Replies to
+    calls with tools are not streamed.
 
     Args:
         name: `local` (the default model), `local:NAME`, `local:PATH.gguf`, or `PROVIDER:MODEL` as LangChain's
@@ -103,10 +104,15 @@ def _local_weights(rest: str) -> tuple[Path, str]:
 
 
 def _remote(name: str, base_url: str | None, options: dict[str, Any]) -> "BaseChatModel":
-    settings = dict(options)
+    # Read from a stream that was cut, the arguments of a tool call look whole. So those are not streamed, whatever an
+    # outer LangGraph program listens to.
+    settings: dict[str, Any] = {"disable_streaming": "tool_calling", **options}
     provider = _provider(name, base_url)
     if provider in _RETRYING:
         settings.setdefault(_RETRIES, 0)
+        # Their packages share one HTTP client in the whole process. A connection that it kept open would belong to an
+        # event loop that has ended when the next run, in a loop of its own, takes it up.
+        settings["default_headers"] = {"Connection": "close", **(settings.get("default_headers") or {})}
     if base_url is not None:
         settings["base_url"] = base_url
         if provider != name.partition(":")[0]:

@@ -106,7 +106,8 @@ def test_other_addresses_are_errors_in_json(method: str, path: str, status: int,
 def test_request_without_length_is_refused() -> None:
     with ScriptedServer([]) as server, connected(server) as connection:
         connection.request("POST", CHAT, iter([chat().encode()]))
-        assert connection.getresponse().status == 411
+        response = connection.getresponse()
+        assert (response.status, json.load(response)["error"]["code"]) == (411, None)
 
 
 def test_request_that_cannot_be_read_is_refused_and_not_counted() -> None:

@@ -107,6 +107,14 @@ def test_calls_are_made_once_since_the_gate_tries_again(here: Path, monkeypatch:
     assert resolve_chat_model("openai:m", api_key=KEY, max_retries=3).max_retries == 3  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("base_url", [None, "http://127.0.0.1:9/v1"])
+def test_connections_are_not_kept_for_an_event_loop_that_may_have_ended(here: Path, base_url: str | None) -> None:
+    model = resolve_chat_model("openai:m", base_url=base_url, api_key=KEY)
+    assert model.default_headers == {"Connection": "close"}  # type: ignore[attr-defined]
+    given = resolve_chat_model("openai:m", base_url=base_url, api_key=KEY, default_headers={"X-Own": "1"})
+    assert given.default_headers == {"Connection": "close", "X-Own": "1"}  # type: ignore[attr-defined]
+
+
 def test_models_without_retries_of_their_own_are_made_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[dict[str, object]] = []
 
@@ -116,7 +124,7 @@ def test_models_without_retries_of_their_own_are_made_once(here: Path, monkeypat
 
     monkeypatch.setattr("langchain.chat_models.init_chat_model", make)
     assert isinstance(resolve_chat_model("ollama:tiny"), ScriptedChatModel)
-    assert made == [{}]
+    assert made == [{"disable_streaming": "tool_calling"}]
 
 
 @pytest.mark.parametrize(
