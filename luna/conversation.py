@@ -7,14 +7,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from luna.child import Child
 from luna.process import NotStartedError, ProcessLimits, ProcessRegistry, ProcessResult, Running
 from luna.redact import redact
 from luna.text import strip_controls
 
-__all__ = ["Conversation", "NotStartedError", "converse"]
+__all__ = ["Conversation", "NotStartedError", "converse", "finish"]
 
 _LINE_BYTES: Final = 16 << 20
 _UNWRITTEN_BYTES: Final = 1 << 16
@@ -67,6 +67,23 @@ async def converse(
     await talk.end()
 
 
+async def finish(task: "asyncio.Task[Any]") -> bool:
+    """Cancel a task and wait for its end, however often we are cancelled meanwhile; tell whether we were.
+
+    For a task that ends something in bounded time. What it raised is not looked at.
+    """
+    cancelled = False
+    task.cancel()
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if not task.cancelled():
+        task.exception()
+    return cancelled
+
+
 class Conversation:
     """What `converse` gives.
 
@@ -110,13 +127,21 @@ class Conversation:
         _, err = self._run.child.output
         return redact(strip_controls(err.value()[-_TAIL_BYTES:].decode("utf-8", "replace"))).strip()
 
+    async def wait(self, seconds: float) -> bool:
+        """Wait at most so long until all of it has ended by itself; tell whether it has."""
+        await asyncio.wait({self._task}, timeout=seconds)
+        return self.ended
+
     async def end(self) -> None:
         """End all of it now; the same as leaving the context."""
         self._stop_reading()
         self.writer.close()
-        cancelled = await self._is_cancelled_while_waiting(self._closing_s)
-        self._task.cancel()
-        cancelled |= await self._is_cancelled_while_waiting(None)
+        cancelled = False
+        try:
+            await asyncio.wait({self._task}, timeout=self._closing_s)
+        except asyncio.CancelledError:
+            cancelled = True
+        cancelled |= await finish(self._task)
         self._run.close()  # where somebody else had cancelled the task before it began
         if cancelled:
             raise asyncio.CancelledError
@@ -128,18 +153,6 @@ class Conversation:
         if not self._loop.is_closed():
             self._stop_reading()
             self._task.cancel()
-
-    async def _is_cancelled_while_waiting(self, seconds: float | None) -> bool:
-        """Wait for its end; at least `seconds` where given. Tells whether we were cancelled meanwhile."""
-        cancelled = False
-        while not self._task.done():
-            try:
-                await asyncio.wait({self._task}, timeout=seconds)
-            except asyncio.CancelledError:
-                cancelled = True
-            if seconds is not None:
-                break
-        return cancelled
 
     def _read(self, data: bytes) -> None:
         if data:

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from pydantic import JsonValue, ValidationError
 
+from luna.errors import LunaError
 from luna.process import ProcessLimits, ProcessResult
 from luna.protocol import REPORT, Data, Failed, FailedKind, Report, Stuck, StuckKind, Success
 from luna.redact import redact
@@ -126,24 +127,53 @@ def _read(result: ProcessResult, evidence: tuple[str, ...], reading: _Reading) -
 
 def _record(text: str, evidence: tuple[str, ...], name: str) -> Report:
     """The report that is the last line; a status anywhere else may be quoted, and does not count."""
-    last = text.rstrip().rpartition("\n")[2].strip()
     try:
-        value = loads(last)
+        return read_record(text.rstrip().rpartition("\n")[2])
+    except NoRecordError as error:
+        what = f"the last line of {name}" if error.kind == FailedKind.NO_STATUS else f"the report of {name}"
+        return Failed(kind=error.kind, reason=f"{what} {error}", evidence=evidence)
+
+
+class NoRecordError(LunaError):
+    """A text is no report. Raised by `read_record`.
+
+    Attributes:
+        kind: no_status, truncated or format.
+    """
+
+    def __init__(self, kind: FailedKind, message: str) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+def read_record(text: str) -> Report:
+    """The report that a text is, all of it; what a report has no field for becomes a suggestion.
+
+    Raises:
+        NoRecordError: If it is none. The message goes on from what the text is: "is cut off".
+
+    Source: S05, S52, STAT-01.
+    """
+    text = text.strip()
+    try:
+        value = loads(text)
     except ValueError as error:
-        if not last.startswith("{"):
-            return _no_status(name, evidence)
-        if last.endswith("}"):
-            return Failed(kind=FailedKind.FORMAT, reason=f"the report of {name} is no JSON: {error}", evidence=evidence)
-        return Failed(kind=FailedKind.TRUNCATED, reason=f"the report of {name} is cut off", evidence=evidence)
+        if not text.startswith("{"):
+            raise _no_status() from None
+        if text.endswith("}"):
+            raise NoRecordError(FailedKind.FORMAT, f"is no JSON: {error}") from None
+        raise NoRecordError(FailedKind.TRUNCATED, "is cut off") from None
     if not isinstance(value, dict) or "status" not in value:
-        return _no_status(name, evidence)
+        raise _no_status()
     try:
         return REPORT.validate_python(_with_suggestions(value))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        reason = f"the report of {name} is not valid: {where}: {first['msg']}"
-        return Failed(kind=FailedKind.FORMAT, reason=reason, evidence=evidence)
+        raise NoRecordError(FailedKind.FORMAT, f"is not valid: {where}: {first['msg']}") from None
 
 
 def _with_suggestions(record: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -159,9 +189,8 @@ def _with_suggestions(record: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {key: value for key, value in record.items() if key not in others} | {"suggestions": suggestions | others}
 
 
-def _no_status(name: str, evidence: tuple[str, ...]) -> Failed:
-    reason = f"the last line of {name} is no JSON object with a status"
-    return Failed(kind=FailedKind.NO_STATUS, reason=reason, evidence=evidence)
+def _no_status() -> NoRecordError:
+    return NoRecordError(FailedKind.NO_STATUS, "is no JSON object with a status")
 
 
 def _over_limit(result: ProcessResult, evidence: tuple[str, ...], limits: ProcessLimits) -> Failed:
