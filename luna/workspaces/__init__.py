@@ -1,5 +1,7 @@
 """Where Lunas work when they must not get into each other's way: a place for each attempt, merged on integration."""
 
+from luna.workspaces.copies import CopySpaces
+from luna.workspaces.opening import list_kept, open_workspaces, remove_kept
 from luna.workspaces.protocol import (
     Conflict,
     ConflictFile,
@@ -11,10 +13,12 @@ from luna.workspaces.protocol import (
     WorkspaceError,
     Workspaces,
 )
+from luna.workspaces.worktree import WorktreeSpaces
 
 __all__ = [
     "Conflict",
     "ConflictFile",
+    "CopySpaces",
     "Isolation",
     "Kept",
     "Landed",
@@ -22,4 +26,8 @@ __all__ = [
     "Side",
     "WorkspaceError",
     "Workspaces",
+    "WorktreeSpaces",
+    "list_kept",
+    "open_workspaces",
+    "remove_kept",
 ]

@@ -1,0 +1,128 @@
+"""Merges in a place: one side after the other, a conflict told with both sides, conflict markers found again.
+
+Must never settle a conflict, and must give the same commits for the same snapshots.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from luna.workspaces.files import read_file
+from luna.workspaces.git import Git, checked_snapshot, fields
+from luna.workspaces.places import Disputed, Place, Places
+from luna.workspaces.protocol import ConflictFile, Side, WorkspaceError
+
+TEXT_BYTES: Final = 65_536
+"""Largest text of a conflict that is told."""
+_SEARCHED_BYTES: Final = 1 << 24
+_MERGE: Final = ("merge", "--quiet", "--no-commit", "--no-ff", "--allow-unrelated-histories", "--strategy=ort")
+_SIGNS: Final = (b"<", b"|", b"=", b">")
+_MARKERS: Final = tuple(re.compile(rb"^%b(?=[ \r\n]|\Z)" % re.escape(sign * 7), re.MULTILINE) for sign in _SIGNS)
+_STAGES: Final = {b"1": "base", b"2": "ours", b"3": "theirs"}
+
+
+async def merge_side(places: Places, place: Place, side: Side, *, message: str) -> tuple[Disputed, ...]:
+    """Merge a side into a place on its branch, without other changes in it.
+
+    Returns:
+        Where it does not fit, and then the place has both sides with markers; empty when it is merged.
+
+    Raises:
+        WorkspaceError: If git cannot merge it for another reason than a conflict.
+    """
+    git, theirs = place.git, checked_snapshot(side.snapshot)
+    head = await git.line("rev-parse", "HEAD")
+    if await git.contains(head, theirs):
+        return ()
+    if await git.contains(theirs, head):
+        await git.run("merge", "--quiet", "--ff-only", theirs)
+        return ()
+    if disputed := await start_merge(place, theirs):
+        return disputed
+    tree = await git.line("write-tree")
+    stamps = (await git.line("show", "--no-patch", "--format=%ct", head, theirs)).split()
+    text = f"{message}\n\nPart: {side.label}"
+    commit = await places.commit(tree, [head, theirs], message=text, date=max(map(int, stamps)))
+    await git.run("update-ref", "HEAD", commit)
+    place.forget_half_done()
+    return ()
+
+
+async def start_merge(place: Place, theirs: str) -> tuple[Disputed, ...]:
+    """Merge a commit into the files of a place without concluding it; tell where they conflict."""
+    answer = await place.git.ask(*_MERGE, theirs)
+    if answer.code == 0:
+        return ()
+    if disputed := await _disputed(place.git):
+        return disputed
+    raise WorkspaceError(f"git cannot merge {theirs!r} in {str(place.root)!r}: {answer.error or answer.out.decode()}")
+
+
+async def _disputed(git: Git) -> tuple[Disputed, ...]:
+    blobs: dict[str, dict[str, str]] = {}
+    for entry in fields(await git.run("ls-files", "-z", "--unmerged")):
+        about, _, path = entry.partition(b"\t")
+        _, blob, number = about.split(b" ")
+        blobs.setdefault(path.decode("utf-8", "surrogateescape"), {})[_STAGES[number]] = blob.decode()
+    return tuple(Disputed(path=path, **found) for path, found in sorted(blobs.items()))
+
+
+async def conflict_files(
+    git: Git, disputed: Sequence[Disputed], *, named: Callable[[bytes], str]
+) -> tuple[ConflictFile, ...]:
+    """Tell the texts of files in conflict.
+
+    Args:
+        git: For the repository.
+        disputed: The files.
+        named: Gives the name that a path has in the workspace.
+    """
+    contents = await _contents(git, disputed, limit_bytes=TEXT_BYTES)
+    texts = {blob: _text(content) for blob, content in contents.items()}
+    return tuple(
+        ConflictFile(named(one.raw_path), texts.get(one.base), texts.get(one.ours), texts.get(one.theirs))
+        for one in disputed
+    )
+
+
+async def unsettled(place: Place, disputed: Sequence[Disputed]) -> tuple[bytes, ...]:
+    """The files in conflict in which markers are left: lines that are in none of their sides."""
+    contents = await _contents(place.git, disputed, limit_bytes=_SEARCHED_BYTES)
+    found = []
+    for one in disputed:
+        now = _marks(read_file(place.root, one.raw_path, limit_bytes=_SEARCHED_BYTES) or b"")
+        sides = zip(*(_marks(contents.get(blob, b"")) for blob in (one.base, one.ours, one.theirs)), strict=True)
+        # Both sides may have brought in a heading underlined with seven "=", which looks like a marker.
+        limits = [sum(side) if sign == b"=" else max(side) for sign, side in zip(_SIGNS, sides, strict=True)]
+        if any(count > limit for count, limit in zip(now, limits, strict=True)):
+            found.append(one.raw_path)
+    return tuple(found)
+
+
+def _marks(content: bytes) -> list[int]:
+    return [len(marker.findall(content)) for marker in _MARKERS]
+
+
+def _text(content: bytes) -> str | None:
+    """The text of a file; None where it is none."""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+async def _contents(git: Git, disputed: Sequence[Disputed], *, limit_bytes: int) -> dict[str, bytes]:
+    """The contents of all sides, by blob, except those over the limit."""
+    blobs = dict.fromkeys(blob for one in disputed for blob in (one.base, one.ours, one.theirs) if blob)
+    request = "".join(f"{blob}\n" for blob in blobs).encode()
+    sizes = [line.split(b" ") for line in (await git.run("cat-file", "--batch-check", stdin=request)).splitlines()]
+    small = [blob for blob, kind, *size in sizes if kind == b"blob" and int(size[0]) <= limit_bytes]
+    out = await git.run("cat-file", "--batch", stdin=b"".join(blob + b"\n" for blob in small))
+    contents: dict[str, bytes] = {}
+    for blob in small:
+        head, _, rest = out.partition(b"\n")
+        size_bytes = int(head.split(b" ")[2])
+        contents[blob.decode()], out = rest[:size_bytes], rest[size_bytes + 1 :]
+    return contents

@@ -1,0 +1,89 @@
+"""Which kind of workspaces a run has: opened for a new run, listed and removed for those of the past.
+
+Must never remove anything unless asked, nor anything of another run.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import assert_never
+
+from luna.process import ProcessRegistry
+from luna.workspaces.copies import CopySpaces
+from luna.workspaces.git import Git
+from luna.workspaces.places import checked_name, is_name, remove
+from luna.workspaces.protocol import Isolation, Kept, Workspaces
+from luna.workspaces.spaces import GitSpaces
+from luna.workspaces.worktree import WorktreeSpaces
+
+
+def open_workspaces(
+    isolation: Isolation, workspace: Path, *, run: str, home: Path, registry: ProcessRegistry | None = None
+) -> Workspaces | None:
+    """The workspaces of a run; None when all work in the workspace itself. Nothing is made before `begin`.
+
+    Args:
+        isolation: in_place: none. worktree: `WorktreeSpaces`. copy: `CopySpaces`.
+        workspace: Where the task's files are.
+        run: Id of the run.
+        home: The `.sol` directory; places are below it.
+        registry: Where running git commands are recorded; None: below `home`.
+
+    Raises:
+        WorkspaceError: If the run's id cannot name a branch.
+    """
+    match isolation:
+        case "in_place":
+            return None
+        case "worktree":
+            return WorktreeSpaces(workspace, run=run, home=home, registry=registry)
+        case "copy":
+            return CopySpaces(workspace, run=run, home=home, registry=registry)
+        case _:
+            assert_never(isolation)
+
+
+async def list_kept(workspace: Path, home: Path) -> list[Kept]:
+    """List the places and branches of all runs, also of those that go on. Changes nothing.
+
+    Args:
+        workspace: Where the tasks' files are.
+        home: The `.sol` directory.
+    """
+    kept: list[Kept] = []
+    for spaces in await _all_runs(workspace, home):
+        kept += await spaces.kept()
+    return kept
+
+
+async def remove_kept(workspace: Path, home: Path, run: str) -> tuple[Kept, ...]:
+    """Remove the places and branches of a run with all work in them, and return what was removed.
+
+    Args:
+        workspace: Where the tasks' files are.
+        home: The `.sol` directory.
+        run: Id of a run that has ended; the caller knows that it has.
+
+    Raises:
+        WorkspaceError: If git refuses.
+    """
+    checked_name(run)
+    removed: tuple[Kept, ...] = ()
+    for spaces in await _all_runs(workspace, home):
+        if spaces.run == run:
+            removed = await spaces.remove_all()
+    await asyncio.to_thread(remove, home / "worktrees" / run)
+    return removed
+
+
+async def _all_runs(workspace: Path, home: Path) -> list[GitSpaces]:
+    """The workspaces of all runs that have left something, in order of their ids."""
+    parent = home / "worktrees"
+    copies = {path.parent.name for path in parent.glob("*/.repository")}
+    worktrees: set[str] = set()
+    if (await Git(directory=workspace).ask("rev-parse", "--git-dir")).code == 0:
+        refs = await Git(directory=workspace).refs("refs/sol/*/base")
+        worktrees = {ref.split("/")[2] for ref in refs}
+        worktrees |= {path.name for path in parent.glob("*/") if is_name(path.name)} - copies
+    found: list[GitSpaces] = [CopySpaces(workspace, run=run, home=home) for run in copies]
+    found += [WorktreeSpaces(workspace, run=run, home=home) for run in worktrees]
+    return sorted(found, key=lambda spaces: spaces.run)

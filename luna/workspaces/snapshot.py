@@ -1,0 +1,92 @@
+"""Takes all files of a directory into git's index: what a worker made there, without what its programs left behind.
+
+Must never take a nested repository as a link: its files are taken as files, so that none of them is lost.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from luna.workspaces.git import Git, fields, joined
+
+LeftOut: TypeAlias = Callable[[bytes], bool]
+"""Tells of a path (of a file or a directory) whether it stays outside of snapshots."""
+
+_BYPRODUCTS: Final = frozenset(
+    b"__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .ipynb_checkpoints .DS_Store".split()
+)
+_BYPRODUCT_ENDS: Final = (b".pyc", b".pyo")
+_GITLINK: Final = b"160000 "
+
+
+def is_byproduct(path: bytes) -> bool:
+    """Tell whether a path is what a program leaves behind and nobody wants merged."""
+    return path.endswith(_BYPRODUCT_ENDS) or not _BYPRODUCTS.isdisjoint(path.split(b"/"))
+
+
+def files_below(root: bytes, directory: bytes, left_out: LeftOut) -> Iterator[tuple[bytes, int]]:
+    """Walk all files and symbolic links below a directory, in no repository's `.git`.
+
+    Args:
+        root: What the paths are relative to.
+        directory: Relative to `root`, ending with a slash; empty for all.
+        left_out: What to leave out.
+
+    Yields:
+        Path and size in bytes.
+    """
+    waiting = [directory]
+    while waiting:
+        below = waiting.pop()
+        with os.scandir(os.path.join(root, below)) as entries:  # noqa: PTH118 - names that are no text
+            for entry in entries:
+                path = below + entry.name
+                if entry.name.lower() == b".git" or left_out(path):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path + b"/")
+                    continue
+                seen = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode):
+                    yield path, seen.st_size
+
+
+async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
+    """Take everything in a work tree into its index and return the tree.
+
+    That is all changes of files that git follows, and those it does not follow yet, unless they are left out.
+
+    Args:
+        git: For the work tree.
+        ignored: Take files that the repository ignores as well.
+        left_out: Paths that are not taken unless git follows them already.
+
+    Raises:
+        WorkspaceError: If a file cannot be read, for example.
+    """
+    entries = fields(await git.run("ls-files", "-z", "--stage"))
+    if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK)]:
+        await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(links))
+    await git.run("add", "--update")
+    listed = fields(await git.run("ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
+    new = [path for path in listed if not path.endswith(b"/") and not left_out(path)]
+    nested = [path for path in listed if path.endswith(b"/") and not left_out(path[:-1])]
+    new += await _in_repositories(git, nested, ignored=ignored, left_out=left_out)
+    if new:
+        # A file that goes away meanwhile is no error.
+        await git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=joined(new))
+    return await git.line("write-tree")
+
+
+async def _in_repositories(git: Git, nested: list[bytes], *, ignored: bool, left_out: LeftOut) -> list[bytes]:
+    """The files of repositories inside of this one."""
+    root = os.fsencode(git.directory)
+    found = await asyncio.to_thread(
+        lambda: [path for directory in nested for path, _ in files_below(root, directory, left_out)]
+    )
+    if not found or ignored:
+        return found
+    excluded = set(fields((await git.ask("check-ignore", "-z", "--stdin", stdin=joined(found))).out))
+    return [path for path in found if path not in excluded]

@@ -1,0 +1,230 @@
+"""What worktrees and copies have in common: places, snapshots and merges on the places of a repository.
+
+Must never change the workspace itself; only the kinds know how a run begins and how its result lands.
+"""
+
+import asyncio
+import logging
+import posixpath
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from luna.process import ProcessRegistry
+from luna.workspaces.git import Git, shown
+from luna.workspaces.merging import conflict_files, merge_side, start_merge, unsettled
+from luna.workspaces.places import RESULT, Disputed, Place, Places, Ready, checked_name, remove
+from luna.workspaces.protocol import Conflict, Kept, Merge, Side, WorkspaceError
+from luna.workspaces.snapshot import LeftOut, is_byproduct
+
+_GRACE_S: Final = 5.0
+"""How long a git command that outlived a killed engine may take to end by itself once it is told to."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A repository found or made.
+
+    Attributes:
+        places: The run's places in it.
+        main: Git for the workspace's own files, not those of a place.
+        prefix: Where the workspace is in it; "." when it is its root.
+    """
+
+    places: Places
+    main: Git
+    prefix: str = "."
+
+
+class GitSpaces(ABC):
+    """Places of one run in a git repository.
+
+    Args:
+        workspace: Where the task's files are.
+        run: Id of the run.
+        home: The `.sol` directory; places are below it.
+        registry: Where running git commands are recorded; None: below `home`.
+    """
+
+    def __init__(self, workspace: Path, *, run: str, home: Path, registry: ProcessRegistry | None = None) -> None:
+        self._workspace = workspace.resolve()
+        self.run = checked_name(run)
+        self._home = home.resolve()
+        self._directory = self._home / "worktrees" / run
+        processes = registry or ProcessRegistry(self._home / "processes")
+        self._registry = replace(processes, directory=processes.directory / f"git-{run}", run=run)
+        self._base_ref = f"refs/sol/{run}/base"
+        self._patterns: tuple[str, ...] = (f"refs/heads/sol/{run}",)
+        self._git = Git(directory=self._workspace, registry=self._registry)
+        self._opened: Opened | None = None
+        self._opening = asyncio.Lock()
+
+    @abstractmethod
+    async def _find(self) -> Opened:
+        """Find the repository; changes nothing."""
+
+    @abstractmethod
+    def _where(self, ref: str) -> str:
+        """Tell people where a branch is."""
+
+    async def _open(self) -> Opened:
+        """The repository, ready for use: nothing that a killed engine has left runs in it or locks it."""
+        async with self._opening:
+            if self._opened is None:
+                if left := await self._registry.end_leftovers(grace_s=_GRACE_S):
+                    raise WorkspaceError(
+                        f"Git of an earlier engine still runs as process {left[0].pid} and cannot be ended; "
+                        "end it and try again."
+                    )
+                opened = await self._find()
+                await asyncio.to_thread(self._prepare, opened)
+                self._opened = opened
+            return self._opened
+
+    def _prepare(self, opened: Opened) -> None:
+        parent = self._directory.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        (parent / ".gitignore").write_text("*\n")  # places are no files of the repository that `home` may be in
+        refs = opened.places.repository / "refs"
+        for lock in (*(refs / "heads" / "sol" / self.run).glob("*.lock"), *(refs / "sol" / self.run).glob("*.lock")):
+            lock.unlink(missing_ok=True)
+
+    def _places(self, repository: Git, *, root: Path, ignored: bool) -> Places:
+        """The run's places in a repository whose files are below `root`."""
+        home = self._home.relative_to(root) if self._home.is_relative_to(root) else None
+        left_out = is_byproduct if home is None else _with_home_left_out(bytes(home))
+        return Places(repository, run=self.run, directory=self._directory, ignored=ignored, left_out=left_out)
+
+    async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
+        """See `Workspaces`."""
+        opened = await self._open()
+        places = opened.places
+        place = places.find(checked_name(name))
+        if place is None or place.ready is None or not place.is_there:
+            place = await places.make(name, base)
+            for side in also:
+                if await merge_side(places, place, side, message=f"Start of {name}"):
+                    await place.git.run("reset", "--hard", "--quiet")
+            await self._hand_over(places, place, base)
+        inside = place.root / opened.prefix
+        await asyncio.to_thread(inside.mkdir, parents=True, exist_ok=True)  # git has no empty directories
+        return inside
+
+    async def keep(self, name: str, *, message: str) -> str:
+        """See `Workspaces`."""
+        places = (await self._open()).places
+        place, ready = places.existing(checked_name(name))
+        taken = await places.take(place, ready, message=message)
+        same = taken == ready.start or await place.git.contains(ready.start, taken)
+        return ready.base if same else taken
+
+    async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
+        """See `Workspaces`."""
+        opened = await self._open()
+        places = opened.places
+        place = await places.make(checked_name(name), base)
+        merged: list[str] = []
+        for side in sides:
+            if disputed := await merge_side(places, place, side, message=message):
+                start = await self._hand_over(places, place, base, theirs=side.snapshot, disputed=disputed)
+                files = await conflict_files(place.git, disputed, named=partial(named_in, opened.prefix))
+                return Merge(start, tuple(merged), Conflict(side, files))
+            merged.append(side.label)
+        return Merge(await self._hand_over(places, place, base), tuple(merged))
+
+    async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
+        """See `Workspaces`."""
+        opened = await self._open()
+        place, ready = opened.places.existing(checked_name(name))
+        if not ready.theirs:
+            raise WorkspaceError(f"The merge in {name!r} had no conflict; take it with `keep`.")
+        head = await place.git.line("rev-parse", "HEAD")
+        if not place.is_merging and not await place.git.contains(head, ready.theirs):
+            # Whoever should have settled it has given the merge up; its own result would be without the other side.
+            if head == ready.start and not await place.git.run("status", "--porcelain"):
+                await start_merge(place, ready.theirs)
+            return tuple(named_in(opened.prefix, one.raw_path) for one in ready.disputed)
+        if left := await unsettled(place, ready.disputed):
+            return tuple(named_in(opened.prefix, path) for path in left)
+        return await opened.places.take(place, ready, message=message, also=ready.theirs)
+
+    async def drop(self, name: str) -> None:
+        """See `Workspaces`. Unfinished work is taken onto the branch of the place before."""
+        await (await self._open()).places.put_away(checked_name(name))
+
+    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+        """See `Workspaces`."""
+        opened = await self._open()
+        places = opened.places
+        for name in places.names():
+            if name != RESULT:
+                try:
+                    await places.put_away(name)
+                except (OSError, WorkspaceError) as error:
+                    _log.warning("Place %r of run %s stays: %s", name, self.run, error)
+        head = await opened.main.commit_named("HEAD")
+        base = await places.git.commit_named(self._base_ref)
+        needless: dict[str, str] = {}
+        for whole in filter(None, (result, base, head)):
+            needless |= await places.git.refs(*self._patterns, merged=whole)
+        in_result = f"refs/heads/{places.branch(RESULT)}"
+        if in_result in needless and (head is None or not await places.git.contains(head, needless[in_result])):
+            del needless[in_result]
+        await places.git.delete_refs(needless)
+        kept = await self._kept(opened)
+        if not kept:
+            await self._forget(opened)
+        return kept
+
+    async def kept(self) -> tuple[Kept, ...]:
+        """List the places and branches that are there now; changes nothing, so the run may be going on."""
+        return await self._kept(await self._find())
+
+    async def remove_all(self) -> tuple[Kept, ...]:
+        """Remove all places and branches with whatever is in them, and return what was removed."""
+        opened = await self._open()
+        kept = await self._kept(opened)
+        for name in opened.places.names():
+            await opened.places.remove(name)
+        await opened.places.git.delete_refs(await opened.places.git.refs(*self._patterns))
+        await self._forget(opened)
+        return kept
+
+    async def _kept(self, opened: Opened) -> tuple[Kept, ...]:
+        places = opened.places
+        refs = await places.git.refs(*self._patterns)
+        tips = {ref.removeprefix(f"refs/heads/{places.branch('')}"): (ref, commit) for ref, commit in refs.items()}
+        kept = [Kept(self.run, name, str(places.directory / name), "") for name in places.names()]
+        return (*kept, *(Kept(self.run, name, self._where(ref), commit) for name, (ref, commit) in tips.items()))
+
+    async def _forget(self, opened: Opened) -> None:
+        """Remove what is left once nothing is kept."""
+        await opened.places.git.delete_refs(await opened.places.git.refs(self._base_ref))
+        await asyncio.to_thread(remove, self._directory)
+        self._opened = None
+        with suppress(OSError):  # something else is recorded there
+            self._registry.directory.rmdir()
+
+    async def _hand_over(
+        self, places: Places, place: Place, base: str, *, theirs: str = "", disputed: tuple[Disputed, ...] = ()
+    ) -> str:
+        """Record that a place is made, and return the commit it is at."""
+        start = await place.git.line("rev-parse", "HEAD")
+        tree = await place.git.line("rev-parse", "AUTO_MERGE" if disputed else "HEAD^{tree}")
+        await places.tidy(place.name, start)
+        place.hand_over(Ready(base=base, start=start, tree=tree, theirs=theirs, disputed=disputed))
+        return start
+
+
+def _with_home_left_out(home: bytes) -> LeftOut:
+    return lambda path: path == home or path.startswith(home + b"/") or is_byproduct(path)
+
+
+def named_in(prefix: str, path: bytes) -> str:
+    """The name that a path in the repository has in the workspace."""
+    return shown(posixpath.relpath(path, prefix.encode()))

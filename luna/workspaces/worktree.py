@@ -1,0 +1,176 @@
+"""Places as git worktrees of the workspace's own repository, each on a branch `sol/RUN/NAME`.
+
+Must never touch the files of the workspace but by fast-forwarding it to a result, nor begin where work could be lost.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from luna.workspaces.files import read_file, state
+from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, joined, some
+from luna.workspaces.places import RESULT, remove
+from luna.workspaces.protocol import Landed, WorkspaceError
+from luna.workspaces.spaces import GitSpaces, Opened, named_in
+
+_WHOLE_FILE: Final = 1 << 27
+_IN_PROGRESS: Final = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+}
+_OR_COPY: Final = "or choose the isolation 'copy'"
+
+
+class WorktreeSpaces(GitSpaces):
+    """Places as git worktrees below `home`; the workspace is a git repository or a directory in one.
+
+    A place starts with what is committed. Neither places nor snapshots have ignored files.
+    """
+
+    async def begin(self) -> str:
+        """See `Workspaces`."""
+        await check_version(self._git)
+        opened = await self._open()
+        main = opened.main
+        head = await main.commit_named("HEAD")
+        if head is None:
+            raise WorkspaceError(f"Repository {str(main.directory)!r} has no commit yet; make one, {_OR_COPY}.")
+        await self._check_repository(main, opened.prefix)
+        if dirty := await self._dirty(opened):
+            raise WorkspaceError(
+                f"Repository {str(main.directory)!r} has changes that are not committed: {some(dirty)}; "
+                f"commit, stash or ignore them, {_OR_COPY}."
+            )
+        await opened.places.git.run("update-ref", self._base_ref, head)
+        return head
+
+    async def land(self, snapshot: str, *, base: str) -> Landed:
+        """See `Workspaces`. In the workspace it is a fast-forward of whatever is checked out there."""
+        opened = await self._open()
+        main, places = opened.main, opened.places
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+        paths = fields(await main.run(*words, checked_snapshot(base), checked_snapshot(snapshot)))
+        names = tuple(named_in(opened.prefix, path) for path in paths)
+        head = await main.commit_named("HEAD")
+        if head is not None and await main.contains(head, snapshot):
+            note = "The result is in the workspace." if paths else "The result changes no file."
+            return Landed(landed=True, where="", note=note, changed=names)
+        why = "another commit is checked out now"
+        if head == base:
+            why = await self._fast_forward(opened, snapshot, frozenset(paths))
+        if not why:
+            note = f"The workspace was fast-forwarded from {base[:12]} to {snapshot[:12]}."
+            return Landed(landed=True, where="", note=note, changed=names)
+        await places.move(RESULT, snapshot)
+        branch = places.branch(RESULT)
+        note = f"The result is on branch {branch} only, since {why}; get it with: git merge {branch}"
+        return Landed(landed=False, where=branch, note=note, changed=names)
+
+    def _where(self, ref: str) -> str:
+        return ref.removeprefix("refs/heads/")
+
+    async def _find(self) -> Opened:
+        workspace = str(self._workspace)
+        answer = await self._git.ask("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
+        if answer.code != 0:
+            raise WorkspaceError(
+                f"Workspace {workspace!r} is in no git repository that can be used ({answer.error}); "
+                f"make one with `git init` and a commit, {_OR_COPY}."
+            )
+        bare, inside = answer.out.split()
+        if inside != b"true":
+            what = "a bare repository" if bare == b"true" else "inside of a repository's own files"
+            raise WorkspaceError(f"Workspace {workspace!r} is {what}; use a clone or a work tree of it.")
+        top = Path(await self._git.line("rev-parse", "--show-toplevel"))
+        common = Path(await self._git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        main = replace(self._git, directory=top, identity=await author(self._git))
+        places = self._places(replace(main, directory=common, repository=common), root=top, ignored=False)
+        return Opened(places, main, self._workspace.relative_to(top).as_posix())
+
+    async def _check_repository(self, main: Git, prefix: str) -> None:
+        """Refuse what worktrees cannot keep apart, or would lose."""
+        top = str(main.directory)
+        own = Path(await main.line("rev-parse", "--absolute-git-dir"))
+        for name, what in _IN_PROGRESS.items():
+            if (own / name).exists():
+                raise WorkspaceError(f"Repository {top!r} is in the middle of a {what}; finish or abort it first.")
+        entries = fields(await main.run("ls-files", "-z", "--stage"))
+        modules = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")]
+        if modules or (main.directory / ".gitmodules").exists():
+            raise WorkspaceError(
+                f"Repository {top!r} has submodules ({some(modules or [b'.gitmodules'])}), which worktrees do not "
+                "carry over; choose the isolation 'copy'."
+            )
+        if prefix != "." and (await main.ask("check-ignore", "--quiet", "--", prefix)).code == 0:
+            raise WorkspaceError(
+                f"Workspace {str(self._workspace)!r} is ignored by the repository {top!r} that it is in, so nothing "
+                "made there would be kept; choose the isolation 'copy'."
+            )
+        taken = {"refs/heads/sol", f"refs/heads/sol/{self.run}"} & set(await main.refs("refs/heads/sol"))
+        for ref in taken:
+            raise WorkspaceError(f"Branch {self._where(ref)!r} is in the way of the run's branches; rename it.")
+
+    async def _dirty(self, opened: Opened, *, but: frozenset[bytes] = frozenset()) -> list[bytes]:
+        """Paths with changes that are not committed, and new files, but for byproducts and what is in `home`.
+
+        Args:
+            opened: The repository.
+            but: Paths that may be staged, as long as the files are as staged.
+        """
+        words = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+        entries = [(entry[1:2], entry[3:]) for entry in fields(await opened.main.run(*words))]
+        left_out = opened.places.left_out
+        return [path for y, path in entries if not left_out(path.rstrip(b"/")) and not (y == b" " and path in but)]
+
+    async def _fast_forward(self, opened: Opened, snapshot: str, paths: frozenset[bytes]) -> str:
+        """Fast-forward the workspace; say why not if that cannot be."""
+        begun = self._directory / ".landing"
+        try:
+            done = frozenset[bytes]()
+            if begun.exists() and begun.read_text() == snapshot:
+                done = await self._go_on(opened, snapshot, paths)
+            if dirty := await self._dirty(opened, but=done):
+                return f"there are changes that are not committed: {some(dirty)}"
+            self._directory.mkdir(parents=True, exist_ok=True)
+            begun.write_text(snapshot)
+            words = ("--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore")
+            await opened.main.run("merge", *words, snapshot)
+        except WorkspaceError as error:
+            return str(error)
+        remove(begun)
+        return ""
+
+    async def _go_on(self, opened: Opened, snapshot: str, paths: frozenset[bytes]) -> frozenset[bytes]:
+        """Stage what a fast-forward that was cut off has done already, so that git goes on from there.
+
+        A file of which only the beginning is written is written whole. What is neither as before nor as in the snapshot
+        is somebody else's, and stays as it is.
+
+        Returns:
+            What is staged.
+        """
+        main = opened.main
+        target = replace(main, index=self._directory / ".landing.index")
+        await target.run("read-tree", snapshot)
+        await target.ask("update-index", "-q", "--refresh")
+        different = set(fields(await target.run("diff-files", "-z", "--name-only")))
+        wanted = set(fields(await target.run("ls-files", "-z")))
+        cut = {path for path in paths & different if await self._is_cut(main, snapshot, path)}
+        await target.run("checkout-index", "-z", "--force", "--stdin", stdin=joined(cut))
+        gone = {path for path in paths - wanted if isinstance(state(main.directory, path), str)}
+        there = (paths & wanted) - (different - cut)
+        await main.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(gone))
+        await main.run("update-index", "-z", "--add", "--replace", "--stdin", stdin=joined(there))
+        remove(self._directory / ".landing.index")
+        return frozenset(gone | there)
+
+    async def _is_cut(self, main: Git, snapshot: str, path: bytes) -> bool:
+        begun = read_file(main.directory, path, limit_bytes=_WHOLE_FILE)
+        if begun is None:
+            return False
+        whole = await main.run("cat-file", "--filters", f"{snapshot}:{os.fsdecode(path)}")
+        return whole.startswith(begun) and len(begun) < len(whole)
