@@ -23,6 +23,12 @@ _VOLATILE = re.compile(
     r"|(?:\b\d{4}-\d\d-\d\d[t ])?\b\d\d:\d\d:\d\d(?:[.,]\d+)?z?",
     re.IGNORECASE,
 )
+_ELAPSED = re.compile(
+    r"(?:(?<=\bin )|(?<=\()|(?<=\btime: )|(?<=\belapsed: ))\s*\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds)\b",
+    re.IGNORECASE,
+)
+_CHECK = re.compile(r"test|check|lint|build|compile|verif|mypy|ruff|tox")
+_CHECK_ARGUMENTS = 500
 _READS = frozenset(
     ["read", "list", "ls", "cat", "view", "open", "search", "grep", "find", "glob", "show", "status", "stat", "get"]
 )
@@ -38,7 +44,7 @@ class Alarm:
 
 
 class Step(NamedTuple):
-    """An action with its fingerprints: `key` of name and arguments, `seen` of the observation, `pair` of both.
+    """An action with its fingerprints: `key` of name, arguments and paths, `seen` of the observation, `pair` of both.
 
     `new`: the observation did not occur before in this attempt; `new_pair`: the pair did not.
     """
@@ -116,6 +122,11 @@ def fingerprint(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def fingerprint_of_result(text: str) -> bytes:
+    """Digest of what an action returned: how long it took ("in 0.52s", "(3 ms)") does not count either."""
+    return fingerprint(_ELAPSED.sub("#", text) if len(text) <= _WHOLE else text)
+
+
 def arguments_of(action: Action) -> str:
     """The arguments as canonical JSON."""
     return json.dumps(action.arguments, sort_keys=True, ensure_ascii=False) if action.arguments else ""
@@ -123,10 +134,9 @@ def arguments_of(action: Action) -> str:
 
 def step_of(action: Action, seen_before: Memory[bytes, bool]) -> Step:
     """Fingerprint an action and note it in `seen_before`."""
-    key = hashlib.blake2b(
-        f"{action.name}\n{arguments_of(action)}".encode("utf-8", "surrogatepass"), digest_size=16
-    ).digest()
-    seen = fingerprint(action.observation) + (b"!" if action.error else b".")
+    asked = "\n".join((action.name, arguments_of(action), *action.paths))
+    key = hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    seen = fingerprint_of_result(action.observation) + (b"!" if action.error else b".")
     pair = key + seen
     new, new_pair = seen_before.get(seen) is None, seen_before.get(pair) is None
     seen_before.put(seen, True)  # noqa: FBT003 - a set with a limit
@@ -137,6 +147,13 @@ def step_of(action: Action, seen_before: Memory[bytes, bool]) -> Step:
 def only_reads(action: Action) -> bool:
     """Whether the action's name says that it changes nothing (`read_file`, `git_status`, `grep`)."""
     return any(word in _READS for word in re.split(r"[^a-z]+", action.name.lower()))
+
+
+def is_check(action: Action) -> bool:
+    """Whether the action's name or arguments say that it checks something (tests, builds, linters)."""
+    if only_reads(action):
+        return False
+    return bool(_CHECK.search(f"{action.name} {arguments_of(action)[:_CHECK_ARGUMENTS]}".lower()))
 
 
 def changes_a_file(step: Step) -> bool:

@@ -3,15 +3,21 @@
 Knows checks by the action's name and arguments only. A check that runs everything at once is one check to it.
 """
 
-import re
 from dataclasses import dataclass, field
 
-from luna.monitor.base import Alarm, Memory, Monitor, Step, arguments_of, describe, fingerprint, only_reads, shorten
-from luna.protocol import Action, StuckKind
+from luna.monitor.base import (
+    Alarm,
+    Memory,
+    Monitor,
+    Step,
+    describe,
+    fingerprint_of_result,
+    is_check,
+    shorten,
+)
+from luna.protocol import StuckKind
 
-_CHECK = re.compile(r"test|check|lint|build|compile|verif|mypy|ruff|tox")
 _REMEMBERED = 64
-_ARGUMENTS = 500
 
 
 @dataclass(slots=True)
@@ -25,6 +31,8 @@ class _Check:
 class Checks(Monitor):
     """Fires when fixing one check broke others `limit` times, or when two errors of one check take turns.
 
+    What was broken is forgotten when the work gets on, or when all that took part in it has passed since the last fix.
+
     Source: S46, S47.
     """
 
@@ -33,13 +41,15 @@ class Checks(Monitor):
         self._now = 0
         self._fixed_at = -1
         self._fixed = ""
+        self._fixed_key = b""
         self._checks: Memory[bytes, _Check] = Memory(_REMEMBERED)
         self._broken: list[str] = []
+        self._involved: set[bytes] = set()
 
     def action(self, step: Step) -> Alarm | None:
         """Look at the action if it is a check."""
         action = step.action
-        if not _is_check(action):
+        if not is_check(action):
             return None
         self._now += 1
         check = self._checks.get(step.key)
@@ -47,25 +57,38 @@ class Checks(Monitor):
             check = _Check()
             self._checks.put(step.key, check)
         if action.error:
-            return self._failed(check, action)
-        self._passed(check, action)
+            return self._failed(check, step)
+        self._passed(check, step)
         return None
 
     def news(self) -> None:
         """Forget what was broken on the way: the work got on."""
-        self._broken.clear()
+        self._repaired()
         self._checks.clear()
 
-    def _passed(self, check: _Check, action: Action) -> None:
-        if check.failing is not None:
-            self._fixed_at, self._fixed = self._now, describe(action)
-        check.passed_at, check.failing = self._now, None
+    def _repaired(self) -> None:
+        self._broken.clear()
+        self._involved.clear()
 
-    def _failed(self, check: _Check, action: Action) -> Alarm | None:
-        error = fingerprint(action.observation)
+    def _passed(self, check: _Check, step: Step) -> None:
+        if check.failing is not None:
+            self._fixed_at, self._fixed, self._fixed_key = self._now, describe(step.action), step.key
+        check.passed_at, check.failing = self._now, None
+        if self._broken and all(self._holds(key) for key in self._involved):
+            self._repaired()
+
+    def _holds(self, key: bytes) -> bool:
+        """Whether a check has passed since the last fix."""
+        check = self._checks.get(key)
+        return check is not None and check.passed_at is not None and check.passed_at >= self._fixed_at
+
+    def _failed(self, check: _Check, step: Step) -> Alarm | None:
+        action = step.action
+        error = fingerprint_of_result(action.observation)
         came_back = error in check.errors and error != check.failing
         if check.passed_at is not None and self._fixed_at > check.passed_at:
             self._broken.append(f"{describe(action)} passed, and failed after the fix of {self._fixed}")
+            self._involved |= {step.key, self._fixed_key}
         if came_back:
             check.returned[error] = shorten(action.observation)
         check.errors.add(error)
@@ -77,9 +100,3 @@ class Checks(Monitor):
             reason = f"{describe(action)} fails for several causes that take turns"
             return Alarm(StuckKind.SEVERAL_CAUSES, reason, tuple(f"cause: {text}" for text in check.returned.values()))
         return None
-
-
-def _is_check(action: Action) -> bool:
-    if only_reads(action):
-        return False
-    return bool(_CHECK.search(f"{action.name} {arguments_of(action)[:_ARGUMENTS]}".lower()))

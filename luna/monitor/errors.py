@@ -1,6 +1,6 @@
 """The same error again, whatever came in between that is no completed step with a new result."""
 
-from luna.monitor.base import Alarm, Memory, Monitor, Step, describe, fingerprint, shorten
+from luna.monitor.base import Alarm, Memory, Monitor, Step, describe, fingerprint_of_result, shorten
 from luna.protocol import StuckKind
 
 
@@ -22,7 +22,7 @@ class SameError(Monitor):
                 self._counts.clear()
             return None
         # An error without text is told apart by what was done.
-        digest = fingerprint(action.observation) if action.observation.strip() else step.key
+        digest = fingerprint_of_result(action.observation) if action.observation.strip() else step.key
         count = (self._counts.get(digest) or 0) + 1
         self._counts.put(digest, count)
         if count < self._limit:

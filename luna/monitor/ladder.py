@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from luna.monitor.base import Alarm, Memory, Monitor, Step, changes_a_file, describe, fingerprint, shorten
+from luna.monitor.base import Alarm, Memory, Monitor, Step, changes_a_file, describe, fingerprint, is_check, shorten
 from luna.protocol import Partial, Progress, Stage, StuckKind
 
 _REMEMBERED = 1024
@@ -40,8 +40,8 @@ class Ladder(Monitor):
     """Fires after `patience` actions, or empty progress events, without a rise or new evidence.
 
     A worker that reports where it stands is taken at its word: nothing but its progress events (and finished parts)
-    counts. Of one that has not yet reported any, the only evidence there is counts: a result not seen before, or a new
-    change to a file.
+    counts. Of one that has not yet reported any, the only evidence there is counts: a result not seen before, a new
+    change to a file, or a check that passes for the first time.
 
     Source: S40, S42, S45, S49, S50.
     """
@@ -55,8 +55,7 @@ class Ladder(Monitor):
 
     def action(self, step: Step) -> Alarm | None:
         """Count an action, unless it is evidence itself."""
-        new_result = step.new and not step.action.error
-        if not self._standing.is_reported and (new_result or changes_a_file(step)):
+        if not self._standing.is_reported and _is_evidence(step):
             self.news()
             return None
         self._idle.append(describe(step.action))
@@ -86,3 +85,9 @@ class Ladder(Monitor):
             return Alarm(StuckKind.NO_NEW_EVIDENCE, f"progress is reported but nothing is new; {since}", evidence)
         reason = f"{self._idle_count} actions without a rise above {stage!s} and without new evidence"
         return Alarm(StuckKind.NO_PROGRESS, reason, evidence)
+
+
+def _is_evidence(step: Step) -> bool:
+    if step.action.error:
+        return False
+    return step.new or changes_a_file(step) or (step.new_pair and is_check(step.action))

@@ -28,6 +28,10 @@ _QUOTED = re.compile(r"[`\"“]([^`\"“”\s]+)[`\"”]")
 _TOKEN = re.compile(r"[^\s,;:()\"'`“”]+")
 _LIKE_A_PATH = re.compile(r"(?=.*[A-Za-z])(?:.*[/*].*|.*\.[A-Za-z]\w{0,9})")
 _NO_PATH = frozenset(["and/or", "e.g", "i.e", "i/o", "input/output", "n/a", "read/write", "w/o"])
+_UNDER = re.compile(
+    r"\b(?:files?|folders?|director(?:y|ies)|anything|code) (?:under|below|inside) (.+)", re.IGNORECASE | re.DOTALL
+)
+_ITEMS = re.compile(r"\s*(?:,|\band\b|\bor\b)\s*", re.IGNORECASE)
 _EXCEPT = re.compile(r"\b(?:except|but|unless|other than)\b", re.IGNORECASE)
 
 
@@ -50,12 +54,23 @@ def _within(path: str, rule: str) -> bool:
 
 def _paths(text: str) -> tuple[str, ...]:
     text = _EXCEPT.split(text)[0]
-    found = _QUOTED.findall(text) or [
-        token
-        for item in _TOKEN.findall(text)
-        if _LIKE_A_PATH.fullmatch(token := item.rstrip(".!?")) and token.lower() not in _NO_PATH
-    ]
+    found = (
+        _QUOTED.findall(text)
+        or _listed(text)
+        or [
+            token
+            for item in _TOKEN.findall(text)
+            if _LIKE_A_PATH.fullmatch(token := item.rstrip(".!?")) and token.lower() not in _NO_PATH
+        ]
+    )
     return tuple(posixpath.normpath(item) for item in found)
+
+
+def _listed(text: str) -> list[str]:
+    """Single words that are said to be places ("files under src and tests"); none if one of them is something else."""
+    match = _UNDER.search(text)
+    items = [item for item in _ITEMS.split(match[1].strip().rstrip(".!?")) if item] if match else []
+    return items if all(_TOKEN.fullmatch(item) for item in items) else []
 
 
 def _rules(constraint: str) -> list[_Rule]:
@@ -74,9 +89,9 @@ class Scope(Monitor):
     """Fires at the first action that went where it must not. Source: S06.
 
     Understood are "do not / never / must not / without touching (changing, editing, reading, …) PATHS" and "only change
-    (touch, …) PATHS", with paths in quotes or recognisable by a slash, a dot or a star; and "do not work on TOPIC",
-    "do not research TOPIC", "nothing about TOPIC". An action that failed touched nothing: a refused permission is an
-    observation, no offence (PAR-03).
+    (touch, …) PATHS", with paths in quotes, recognisable by a slash, a dot or a star, or listed after "files under";
+    and "do not work on TOPIC", "do not research TOPIC", "nothing about TOPIC". An action that failed touched nothing: a
+    refused permission is an observation, no offence (PAR-03).
     """
 
     def __init__(self, constraints: tuple[str, ...]) -> None:

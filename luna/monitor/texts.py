@@ -1,6 +1,6 @@
 """Loops in what the worker says: the same text turn after turn, and repetition that runs away inside one text."""
 
-from luna.monitor.base import Alarm, Monitor, fingerprint, shorten
+from luna.monitor.base import Alarm, Monitor, Step, changes_a_file, fingerprint, shorten
 from luna.monitor.repetition import Cycles
 from luna.protocol import Said, StuckKind
 from luna.text import repeated
@@ -34,6 +34,12 @@ class Texts(Monitor):
     def news(self) -> None:
         """Forget the texts: saying the same while the work goes on is a habit, not a loop."""
         self._cycles = Cycles(limit=self._limit or 2, longest=self._window // 2)
+
+    def action(self, step: Step) -> Alarm | None:
+        """Forget the texts at a change to a file that was not made before, too."""
+        if changes_a_file(step):
+            self.news()
+        return None
 
     def said(self, event: Said) -> Alarm | None:
         """Compare with earlier texts and look inside; texts without any letter or digit are passed over."""

@@ -1,5 +1,6 @@
 """Declared waits: polling for something announced is no loop until its own deadline."""
 
+import re
 from dataclasses import dataclass
 
 from luna.monitor.base import Step, arguments_of
@@ -11,6 +12,7 @@ _EARLY = 0.9  # of the interval: timers are not exact
 
 @dataclass(slots=True)
 class _Wait:
+    named: re.Pattern[str]
     until: float
     interval_s: float
     poll: bytes | None = None
@@ -22,10 +24,11 @@ class _Wait:
 class Waits:
     """The waits a worker has declared.
 
-    The action that polls is one whose name or arguments contain what is waited for, or else the first action after the
-    declaration. A poll before the deadline, and not sooner than the declared interval after the one before, counts as
-    polling; any other action is judged as usual. Declaring the same wait again moves its deadline only after a poll has
-    seen something change, so a wait cannot be drawn out for ever.
+    The action that polls is one whose name or arguments contain what is waited for as a word of its own (the longest
+    counts where several do), or else the first action after the declaration. A poll before the deadline, and not sooner
+    than the declared interval after the one before, counts as polling; any other action is judged as usual. Declaring
+    the same wait again moves its deadline only after a poll has seen something change, so a wait cannot be drawn out
+    for ever.
 
     Source: S50, FP-01.
     """
@@ -42,7 +45,8 @@ class Waits:
         self._waits.pop(event.what, None)
         if len(self._waits) >= _MOST:
             del self._waits[next(iter(self._waits))]
-        self._waits[event.what] = _Wait(at + event.deadline_s, event.interval_s)
+        named = re.compile(rf"(?<!\w){re.escape(event.what)}(?!\w)")
+        self._waits[event.what] = _Wait(named, at + event.deadline_s, event.interval_s)
 
     def is_poll(self, step: Step, at: float) -> bool:
         """Whether the action is declared polling."""
@@ -60,8 +64,9 @@ class Waits:
 
     def _belongs_to(self, step: Step) -> _Wait | None:
         done = f"{step.action.name} {arguments_of(step.action)}"
-        for what, wait in self._waits.items():
-            if wait.poll == step.key or what in done:
+        for what in sorted(self._waits, key=len, reverse=True):
+            wait = self._waits[what]
+            if wait.poll == step.key or wait.named.search(done):
                 return wait
         latest = next(reversed(self._waits.values()))
         return latest if latest.poll is None else None

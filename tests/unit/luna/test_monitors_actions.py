@@ -63,6 +63,18 @@ def test_repetition_does_not_see_times_of_day_and_addresses_as_differences() -> 
     assert (first_alarm(only(repeat_limit=4), stream) or (0,))[0] == 4
 
 
+@pytest.mark.parametrize(
+    "result", ["1 failed, 3 passed in 0.{n}3s", "ok (0.{n} s)", "Time: 1{n} ms", "Ran 5 tests in {n} seconds"]
+)
+def test_repetition_does_not_see_how_long_it_took_as_a_difference(result: str) -> None:
+    stream = [act("build", result.format(n=n)) for n in range(6)]
+    assert (first_alarm(only(repeat_limit=4), stream) or (0,))[0] == 4
+    failing = [act(f"try {n}", result.format(n=n), error=True) for n in range(6)]
+    assert (first_alarm(only(error_limit=4), failing) or (0,))[0] == 4
+    measured = [act("build", f"{n}.3 s a loop") for n in range(6)]
+    assert first_alarm(only(repeat_limit=4), measured) is None
+
+
 def test_repetition_compares_long_results_whole() -> None:
     stream = [act("read", "x" * 10_000 + str(n)) for n in range(8)]
     assert first_alarm(only(repeat_limit=4), stream) is None
@@ -164,6 +176,17 @@ def test_breaking_a_check_and_repairing_it_is_no_alarm() -> None:
     assert first_alarm(only(break_limit=1), stream) is None
 
 
+def test_what_was_broken_is_forgotten_when_all_of_it_holds_after_the_last_fix() -> None:
+    def episode(*end: Action) -> list[ProgressEvent]:
+        failing = act("check", "E", error=True, of="b")
+        broken = act("check", "E", error=True, of="a")
+        return [act("check", of="a"), failing, act("check", of="b"), broken, act("check", of="a"), *end]
+
+    assert first_alarm(only(break_limit=2), [*episode(act("check", of="b")), *episode()]) is None
+    number, _ = first_alarm(only(break_limit=2), [*episode(), *episode()]) or (0, None)
+    assert number == 7  # the second fix broke b again, which nobody had looked at
+
+
 def test_news_forgets_what_was_broken_on_the_way() -> None:
     def broken(n: int) -> list[ProgressEvent]:
         a, b = f"a{n}", f"b{n}"
@@ -233,6 +256,14 @@ def test_wait_may_be_declared_again_after_something_changed() -> None:
     first = [Waiting(what="job-7", deadline_s=50), POLL, act("status", "RESTARTED", job="job-7")]
     again = [Waiting(what="job-7", deadline_s=500), *[POLL] * 9]
     assert first_alarm(only(repeat_limit=4), [*first, *again], at=lambda n: 10.0 * n) is None
+
+
+def test_wait_is_told_from_one_whose_name_begins_alike() -> None:
+    stream: list[ProgressEvent] = [Waiting(what="job-1", deadline_s=5), act("status", "RUNNING", job="job-1")]
+    stream += [Waiting(what="job-12", deadline_s=1e9), *[act("status", "RUNNING", job="job-12")] * 9]
+    assert first_alarm(only(repeat_limit=4), stream, at=lambda n: 10.0 * n) is None
+    nested = [Waiting(what="job-1-2", deadline_s=1e9), *[act("status", "RUNNING", job="job-1-2")] * 9]
+    assert first_alarm(only(repeat_limit=4), [*stream[:2], *nested], at=lambda n: 10.0 * n) is None
 
 
 def test_waits_are_forgotten_beyond_a_bound() -> None:

@@ -131,6 +131,23 @@ def test_worker_that_never_reports_progress_may_change_many_files() -> None:
     assert first_alarm(only(patience=5), reads)[0] == 6
 
 
+def test_worker_that_never_reports_progress_may_run_many_checks_that_pass() -> None:
+    tests = [act("run_command", "3 passed", command=f"pytest tests/test_{n}.py") for n in range(20)]
+    assert first_alarm(only(patience=5), tests)[0] == 0
+    assert first_alarm(only(patience=5), [*tests[:2], *[tests[0], tests[1]] * 5])[0] == 7
+    others = [act("run_command", "3 rows", command=f"count {n}") for n in range(20)]
+    assert first_alarm(only(patience=5), others)[0] == 6
+
+
+def test_same_text_is_no_loop_while_files_are_changed() -> None:
+    def turns(edits: list[Action]) -> list[ProgressEvent]:
+        return [event for edit in edits for event in (Said(text="Now the next file."), edit)]
+
+    edits = [act("edit", "edited", f"src/{n}.py") for n in range(20)]
+    assert first_alarm(only(text_limit=3), turns(edits))[0] == 0
+    assert first_alarm(only(text_limit=3), turns([edits[0]] * 20))[0] == 7
+
+
 @pytest.mark.req("S50")
 @pytest.mark.case("LOOP-04")
 def test_text_said_every_turn_is_found_whatever_the_tools_return() -> None:
@@ -191,6 +208,10 @@ def test_long_text_that_goes_on_is_no_loop() -> None:
         ("only change files under src/parser", act("edit", "ok", "src/lexer.py"), True),
         ("only change files under src/parser", act("edit", "ok", "src/parser/a.py"), False),
         ("only change files under src/parser", act("grep", "ok", "src/lexer.py"), False),
+        ("Only change files under src, lib and tests.", act("edit", "ok", "tools/a.py"), True),
+        ("Only change files under src, lib and tests.", act("edit", "ok", "lib/a.py"), False),
+        ("only change files under the rules of the house", act("edit", "ok", "tools/a.py"), False),
+        ("do not change anything below vendor or docs/api", act("edit", "ok", "vendor/a.py"), True),
         ("touch only src/parser.py", act("grep", "ok", "src/lexer.py"), True),
         ("only use Python 3.11", act("edit", "ok", "src/lexer.py"), False),
         ("only change names and/or values, e.g. in headings", act("edit", "ok", "src/lexer.py"), False),
@@ -247,11 +268,22 @@ def test_scope_excludes_topics_that_the_constraints_name(constraint: str, action
 @pytest.mark.req("S48", "S06")
 def test_drift_is_found_when_nothing_has_to_do_with_the_task() -> None:
     on_topic = act("read", "def parse_invoice(): decimal handling with strip and normalise", "importer/parser.py")
-    follows = act("grep", "normalise handling occurs twice: helper module")
+    follows = act("grep", "occurs twice: helper module", pattern="normalise handling")
     off = [act("browse", f"celebrity gossip holiday beaches number {'x' * n}", url=f"travel{n}") for n in range(20)]
     number, alarm = first_alarm(only(drift_limit=5), [on_topic, follows, *off])
     assert (number, alarm.kind) == (7, StuckKind.DRIFT)
     assert first_alarm(only(drift_limit=5), [*off[:4], on_topic, *off[:4], follows, *off[:4]])[0] == 0
+
+
+def test_drift_is_seen_in_spite_of_words_that_any_text_has() -> None:
+    page = "Which of these could also work there, while others still wait for another summer?"
+    on_topic = [act("read", f"the importer drops a comma; {page}", f"importer/{n}.py") for n in range(5)]
+    off = [
+        act("open_page", f"{page} Beaches, hotels, cocktails {n}.", url=f"https://travel.example/beach{n}")
+        for n in range(9)
+    ]
+    number, alarm = first_alarm(only(drift_limit=5), [*on_topic, *off])
+    assert (number, alarm.kind) == (10, StuckKind.DRIFT)
 
 
 def test_drift_is_silent_where_words_cannot_tell() -> None:
