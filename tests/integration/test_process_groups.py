@@ -14,6 +14,8 @@ import psutil
 import pytest
 
 from luna.process import ProcessLimits, ProcessRegistry, run_process
+from luna.sandbox import Confinement, ConfinementOptions
+from tests.support.processes import group_members, with_sandbox
 
 WORKER = "sleep 300 & sleep 300"
 STUBBORN = "trap '' TERM; sleep 300 & sleep 300; sleep 300"  # its children inherit that TERM is ignored
@@ -27,6 +29,8 @@ ENGINE = """
 import asyncio, signal, sys
 from pathlib import Path
 from luna.process import ProcessLimits, ProcessRegistry, run_process
+from luna.sandbox import Confinement, ConfinementOptions
+from tests.support.processes import group_members, with_sandbox
 
 mode, command, mark, directory, grace_s = sys.argv[1:]
 registry = ProcessRegistry(Path(directory), run="run-1", node="01")
@@ -79,20 +83,6 @@ def marked(mark: str) -> list[psutil.Process]:
             if process.environ().get("TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except psutil.Error:
-            continue
-    return found
-
-
-def group_members(groups: set[int]) -> list[int]:
-    """List the living processes of some process groups and sessions."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if {os.getpgid(process.pid), os.getsid(process.pid)} & groups and (
-                process.status() != psutil.STATUS_ZOMBIE
-            ):
-                found.append(process.pid)
-        except (psutil.Error, OSError):
             continue
     return found
 
@@ -291,4 +281,48 @@ async def test_engine_of_an_engine_leaves_no_process(tmp_path: Path, mark: str) 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert marked(mark) == []
+
+
+def sandboxed(command: str, workspace: Path) -> tuple[str, ...]:
+    confinement = Confinement(ConfinementOptions(sandbox="required"))
+    return confinement.confine(["sh", "-c", command], workspace).argv
+
+
+@with_sandbox
+@pytest.mark.case("PROC-02")
+@pytest.mark.parametrize(
+    "command", [STUBBORN, "setsid sleep 300 & sleep 300", "trap '' TERM; setsid sleep 300 & sleep 300"]
+)
+async def test_timeout_ends_all_that_is_in_a_sandbox(tmp_path: Path, mark: str, command: str) -> None:
+    limits = ProcessLimits(timeout_s=GRACE_S, grace_s=GRACE_S)
+    result = await run_process(sandboxed(command, tmp_path), cwd=tmp_path, limits=limits, env={"TEST_MARK": mark})
+    assert (result.kind, result.leftovers) == ("timeout", ())
+    assert len(result.escaped) == command.count("setsid")  # seen from outside by its own pid
+    assert result.seconds < GRACE_S + GRACE_S + SLACK_S
+    assert marked(mark) == []
+
+
+@with_sandbox
+@pytest.mark.case("PROC-01")
+async def test_nothing_in_a_sandbox_outlives_its_command(tmp_path: Path, mark: str) -> None:
+    command = "trap '' TERM; setsid sleep 300 & sleep 300 & exit 5"
+    limits = ProcessLimits(timeout_s=30, grace_s=GRACE_S)
+    result = await run_process(sandboxed(command, tmp_path), cwd=tmp_path, limits=limits, env={"TEST_MARK": mark})
+    assert (result.kind, result.exit_code, result.leftovers) == ("exited", 5, ())
+    assert marked(mark) == []
+
+
+@with_sandbox
+@pytest.mark.case("PROC-01")
+async def test_nothing_in_a_sandbox_outlives_the_sandbox(tmp_path: Path, mark: str) -> None:
+    limits = ProcessLimits(timeout_s=30, grace_s=GRACE_S)
+    argv = sandboxed(STUBBORN, tmp_path)
+    task = asyncio.create_task(run_process(argv, cwd=tmp_path, limits=limits, env={"TEST_MARK": mark}))
+    await asyncio.to_thread(until, lambda: [each.name() for each in marked(mark)].count("sleep") == 2)
+    outer = {each.pid: each for each in marked(mark)}
+    (leader,) = {os.getpgid(pid) for pid in outer}
+    outer[leader].kill()  # as the system does when memory runs out
+    result = await task
+    assert (result.kind, result.signal, result.leftovers) == ("killed", signal.SIGKILL, ())
     assert marked(mark) == []

@@ -1,6 +1,7 @@
 """Limits, scripts and waiting for tests that run processes."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -33,6 +34,20 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def group_members(groups: set[int]) -> list[int]:
+    """List the living processes of some process groups and sessions."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if {os.getpgid(process.pid), os.getsid(process.pid)} & groups and (
+                process.status() != psutil.STATUS_ZOMBIE
+            ):
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
 
 
 async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
