@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from sol._version import __version__
-from sol.cli import models, runs, solve, strategies, ui, workflow
+from sol.cli import models, runs, solve, strategies, ui, workflow, workspaces
 from sol.cli.failures import EXIT_CODES, Code, explain
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command("cancel")(runs.cancel)
 app.command("ui")(ui.ui)
 app.add_typer(strategies.app)
 app.add_typer(workflow.app)
+app.add_typer(workspaces.app)
 app.add_typer(models.app)
 
 

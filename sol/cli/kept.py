@@ -1,0 +1,94 @@
+"""List and remove what runs have kept of work that is in no result: places, and branches of git."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from luna.workspaces import Kept
+from luna.workspaces.opening import list_kept as kept_below
+from luna.workspaces.opening import remove_kept
+from sol.cli import output
+from sol.cli.places import has_store, holder_of, require_store, where
+from sol.errors import ConflictError
+from sol.journal import Journal
+from sol.solver import Sol
+
+_PAGE = 200
+
+
+def list_kept(sol: Sol, *, as_json: bool) -> None:
+    """Print what runs have kept, by run."""
+    found = asyncio.run(_all_kept(sol)) if has_store(sol) else []
+    if as_json:
+        for status, one in found:
+            data = {"run": one.run, "status": status, "place": one.name, "where": one.where, "snapshot": one.snapshot}
+            typer.echo(output.as_json(data))
+    elif not found:
+        typer.echo(f"No run in {where(sol)} has kept anything.", err=True)
+    else:
+        rows = [(one.run, status, one.name, one.snapshot[:12] or "-", one.where) for status, one in found]
+        for line in output.table(("RUN", "STATUS", "PLACE", "SNAPSHOT", "WHERE"), rows):
+            typer.echo(line)
+
+
+def clean(sol: Sol, run: str) -> None:
+    """Remove what a run has kept, and say what that was.
+
+    Raises:
+        NotFoundError: If there is no such run.
+        ConflictError: If a live process works on it.
+        WorkspaceError: If git refuses.
+    """
+    require_store(sol, run)
+    removed = asyncio.run(_clean(sol, run))
+    for one in removed:
+        typer.echo(f"removed {one.name}: {one.where}")
+    if not removed:
+        typer.echo("There was nothing to remove.", err=True)
+
+
+async def _clean(sol: Sol, run: str) -> tuple[Kept, ...]:
+    async with sol.open_journal() as journal:
+        found = await journal.resolve(run)
+        started = await _started(journal, found)
+    at_work = await holder_of(sol, found)
+    if at_work is not None:
+        raise ConflictError(f"Run {found} is at work: {at_work}. Stop it first.")
+    if not started.get("places"):
+        return ()
+    return await remove_kept(Path(started["workspace"]), Path(started["places"]), found)
+
+
+async def _all_kept(sol: Sol) -> list[tuple[str, Kept]]:
+    """What is kept in all workspaces that runs of this store have isolated, with the status of each run."""
+    statuses: dict[str, str] = {}
+    grounds: set[tuple[Path, Path]] = set()
+    async with sol.open_journal() as journal:
+        async for run_id, status in _runs(journal):
+            started = await _started(journal, run_id)
+            if started.get("places"):
+                statuses[run_id] = status
+                grounds.add((Path(started["workspace"]), Path(started["places"])))
+    found: list[tuple[str, Kept]] = []
+    for workspace, home in sorted(grounds):
+        if workspace.is_dir():
+            found += [(statuses.get(one.run, "unknown"), one) for one in await kept_below(workspace, home)]
+    return sorted(found, key=lambda pair: (pair[1].run, pair[1].name))
+
+
+async def _runs(journal: Journal) -> AsyncIterator[tuple[str, str]]:
+    """All runs of the store with their status."""
+    before: str | None = None
+    while page := await journal.list(limit=_PAGE, before=before):
+        for run in page:
+            yield run.id, run.status
+        before = page[-1].id
+
+
+async def _started(journal: Journal, run_id: str) -> Mapping[str, Any]:
+    """What a run was started with; empty while it has not begun."""
+    first = await journal.read(run_id, limit=1)
+    return first[0].data if first else {}
