@@ -64,7 +64,10 @@ def test_unknown_kind_is_refused_with_what_there_is(installed: list[EntryPoint])
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"command": "true", "timeout": 3}, r"worker 'command' has no option 'timeout'; its options are command, env,"),
+        (
+            {"command": "true", "timeout": 3},
+            r"worker 'command' has no option 'timeout'; its options are command, cpu_s, env,",
+        ),
         ({}, "worker 'command' needs the option 'command'"),
         ({"command": "true", "timeout_s": -1}, "worker 'command': option 'timeout_s' is -1: Input should be greater"),
         ({"command": []}, "option 'command' is"),
