@@ -5,7 +5,7 @@ A report is the only way to end well: a polite last sentence, a step limit or a 
 
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -23,11 +23,12 @@ from luna.errors import ModelError, WorkerConfigError
 from luna.models.resolve import resolve_chat_model
 from luna.protocol import Assignment, Delivery, Failed, ProgressEvent, Report, Stuck, StuckKind
 from luna.tools.files import FileTools
+from luna.tools.mcp import SEPARATOR, McpServer, ServerName, mcp_tools, require_mcp
 from luna.tools.shell import ShellTools
 from luna.workers.agent_approval import Approval, Approve
 from luna.workers.agent_context import Assigned, ContextFullError, Room, Summaries
 from luna.workers.agent_events import Seen, as_tool, is_rewritten, record_progress
-from luna.workers.agent_limits import LIMIT_ERRORS, DeclinedError, Failures, graph_steps, limits
+from luna.workers.agent_limits import LIMIT_ERRORS, DeclinedError, Failures, graph_steps, limits, retries
 from luna.workers.agent_prompt import ROLE, task_text
 from luna.workers.agent_reports import report_types
 from luna.workers.model import model_gate, model_name
@@ -52,6 +53,7 @@ class AgentOptions(Options):
             limit where it says nothing.
         keep: Share of the history's room whose newest part stays word for word when the rest is summarised.
         approve: Tool calls that need a human's consent; None: none does.
+        mcp: MCP servers by name, whose tools it may use as `name__tool`.
     """
 
     model: str | None = None
@@ -62,6 +64,7 @@ class AgentOptions(Options):
     max_context_tokens: int | None = Field(default=None, ge=1)
     keep: float = Field(default=0.3, gt=0, le=0.5)
     approve: Approve | None = None
+    mcp: dict[ServerName, McpServer] = Field(default_factory=dict)
 
 
 def create(options: Mapping[str, JsonValue], *, settings: WorkerSettings) -> "AgentWorker":
@@ -77,7 +80,7 @@ class AgentWorker:
     """Does a task by a loop of model calls and tools.
 
     Raises:
-        WorkerConfigError: If `approve` names a tool that no agent has.
+        WorkerConfigError: If `approve` names a tool that no agent has, or the package for MCP servers is missing.
 
     Source: S04, S49, S52, S55.
     """
@@ -90,6 +93,8 @@ class AgentWorker:
         self._resolve = resolve
         self._models: dict[str, BaseChatModel] = {}
         _check_approve(options)
+        if options.mcp:
+            require_mcp()
 
     def gate(self, model: str | None) -> str:
         """Whose gate its calls respect."""
@@ -99,7 +104,7 @@ class AgentWorker:
         """Let the agent work; what it reports is the report.
 
         Raises:
-            WorkerConfigError: If no model is set.
+            WorkerConfigError: If no model is set, or an MCP server cannot be used.
             ModelError: If the model cannot be had or used.
             Interruption: If the same delivery may be made again later.
         """
@@ -107,31 +112,43 @@ class AgentWorker:
         try:
             if name not in self._models:
                 self._models[name] = self._resolve(name, base_url=self._options.base_url)
-            work = _Work(self._options, self._models[name], self._tools(delivery), assignment, delivery)
-            async with aclosing(work.run()) as items:
-                async for item in items:
-                    yield item
+            async with self._tools(delivery) as tools:
+                work = _Work(self._options, self._models[name], tools, assignment, delivery)
+                async with aclosing(work.run()) as items:
+                    async for item in items:
+                        yield item
         except ModelError:
             self._models.pop(name, None)  # its settings may be put right before the next attempt
             raise
 
-    def _tools(self, delivery: Delivery) -> list[BaseTool]:
-        processes = self._settings.processes
-        shell = ShellTools(delivery.workspace, processes=processes and processes.for_attempt(delivery.key))
+    @asynccontextmanager
+    async def _tools(self, delivery: Delivery) -> AsyncGenerator[list[BaseTool]]:
+        options, workspace = self._options, delivery.workspace
+        registry = self._settings.processes.for_attempt(delivery.key) if self._settings.processes is not None else None
         functions: dict[str, Callable[..., Any]] = {
-            **FileTools(delivery.workspace).all(),
-            "run_command": shell.run_command,
+            **FileTools(workspace).all(),
+            "run_command": ShellTools(workspace, processes=registry).run_command,
         }
-        return [as_tool(function) for function in [record_progress, *(functions[name] for name in self._options.tools)]]
+        own = [as_tool(function) for function in [record_progress, *(functions[name] for name in options.tools)]]
+        async with mcp_tools(options.mcp, workspace=workspace, registry=registry) as more:
+            _check_approve(options, [tool.name for tool in more])
+            yield [*own, *more]
 
 
-def _check_approve(options: AgentOptions) -> None:
-    """A name that is misspelt would let calls through unasked. Those that are only not offered may stay."""
+def _check_approve(options: AgentOptions, offered: Sequence[str] | None = None) -> None:
+    """A name that is misspelt would let calls through unasked. Tools of ours that are only not offered may be named.
+
+    Args:
+        options: With what is to be checked.
+        offered: Names of the MCP tools; None while they are not known.
+    """
     for pattern in options.approve.tools if options.approve is not None else ():
-        if not any(Approve(tools=(pattern,)).covers(name) for name in get_args(ToolName)):
-            known = ", ".join(get_args(ToolName))
+        if offered is None and any(pattern.startswith(f"{server}{SEPARATOR}") for server in options.mcp):
+            continue
+        known = (*get_args(ToolName), *(offered or ()))
+        if not any(Approve(tools=(pattern,)).covers(name) for name in known):
             raise WorkerConfigError(
-                f"worker 'agent': approve.tools has {pattern!r}, which is no tool; tools are {known}"
+                f"worker 'agent': approve.tools has {pattern!r}, which is no tool; tools are {', '.join(known)}"
             )
 
 
@@ -190,7 +207,7 @@ class _Work:
             self.model,
             self.tools,
             system_prompt=role,
-            middleware=[*middleware, Assigned(task, room), Failures()],
+            middleware=[*middleware, Assigned(task, room), *retries(self.tools), Failures()],
             response_format=ToolStrategy(reduce(or_, forms)),
             # False, not None: inside another graph's node None would write into that graph's checkpoints.
             checkpointer=False if self.approval is None else InMemorySaver(),

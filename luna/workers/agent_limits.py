@@ -3,7 +3,7 @@
 There is no retry of model calls here: a fault of the provider has to reach its gate, where other branches wait too.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from langchain.agents.middleware import (
@@ -12,12 +12,15 @@ from langchain.agents.middleware import (
     ModelRequest,
     ModelResponse,
     ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
 )
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
 from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
+from langchain_core.tools import BaseTool
 from langgraph.errors import GraphRecursionError
 
 from luna.models.failures import Declined, meaning
+from luna.tools.mcp import McpFaultError, McpTool
 
 LIMIT_ERRORS: Final = (ModelCallLimitExceededError, ToolCallLimitExceededError, GraphRecursionError)
 """What ends an agent that has used up its turns."""
@@ -34,6 +37,26 @@ def limits(turns: int) -> list[AgentMiddleware[Any, Any, Any]]:
         ModelCallLimitMiddleware(thread_limit=turns, exit_behavior="error"),
         ToolCallLimitMiddleware(thread_limit=turns * _TOOL_CALLS_PER_TURN, exit_behavior="error"),
     ]
+
+
+def retries(tools: Iterable[BaseTool]) -> list[AgentMiddleware[Any, Any, Any]]:
+    """One more try for calls of MCP tools that were not answered, at once.
+
+    Only of those of which the server says that they may be repeated: another call may have done its work unheard. Tools
+    of ours have no such faults.
+    """
+    names: list[BaseTool | str] = [tool.name for tool in tools if isinstance(tool, McpTool) and tool.repeatable]
+    if not names:
+        return []
+    return [
+        ToolRetryMiddleware(
+            tools=names, max_retries=1, retry_on=(McpFaultError,), on_failure=_told, initial_delay=0.0, jitter=False
+        )
+    ]
+
+
+def _told(error: Exception) -> str:
+    return f"error: {error}"
 
 
 def graph_steps(turns: int) -> int:
