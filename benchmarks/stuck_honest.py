@@ -33,6 +33,18 @@ def edit_and_test(luna: Luna) -> None:
     luna.step(luna.test(test, passed=40))
 
 
+def one_failure_many_ideas(luna: Luna) -> None:
+    """A test goes on failing in the same way; each idea comes from something read before."""
+    test, failing = luna.file(), luna.pick(1)[0]
+    for _ in range(luna.rng.randint(5, 15)):
+        for _ in range(luna.rng.randint(1, 3)):
+            luna.step(luna.look())
+        luna.step(luna.edit())
+        luna.step(luna.test(test, failing=failing))
+    luna.step(luna.edit())
+    luna.step(luna.test(test))
+
+
 def tests_at_length(luna: Luna) -> None:
     """The tests of one file after another, nearly all pass."""
     for _ in range(luna.rng.randint(20, 120)):
@@ -100,6 +112,14 @@ def changes_without_a_word(luna: Luna) -> None:
     luna.reports = False
     for _ in range(luna.rng.randint(20, 180)):
         luna.step(luna.edit())
+
+
+def commands_without_output(luna: Luna) -> None:
+    """Several commands in a row that succeed without a word."""
+    for _ in range(luna.rng.randint(5, 20)):
+        for _ in range(luna.rng.randint(1, 8)):
+            luna.step(luna.run(f"{luna.rng.choice(('mkdir -p', 'git add', 'chmod +x', 'touch'))} {luna.file()}", ""))
+        luna.step(luna.look())
 
 
 def batch(luna: Luna) -> None:
@@ -209,12 +229,14 @@ HONEST: tuple[Callable[[Luna], None], ...] = (
     investigation,
     reading_many_files,
     edit_and_test,
+    one_failure_many_ideas,
     tests_at_length,
     flaky_command,
     failures_on_the_way,
     declared_polling,
     reading_a_file_again,
     changes_without_a_word,
+    commands_without_output,
     batch,
     summaries_with_progress,
     polite_phrases,

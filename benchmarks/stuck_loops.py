@@ -2,7 +2,8 @@
 
 import random
 import uuid
-from collections.abc import Callable, Set
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import cycle, islice
 
@@ -342,8 +343,8 @@ class Loop:
     """
 
     make: Callable[[Luna, Limits], None]
-    named: Set[StuckKind]
-    also: Set[StuckKind] = GENERAL
+    named: AbstractSet[StuckKind]
+    also: AbstractSet[StuckKind] = GENERAL
     reports: bool | None = None
     work: str | None = None
     before: int = 25

@@ -4,7 +4,7 @@ Knows nothing of the detectors; only the vocabulary of `luna.protocol`.
 """
 
 import random
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from luna.protocol import Action, Assignment, Note, Progress, ProgressEvent, Said, Spent, Stage, StuckKind, Usage
@@ -61,8 +61,8 @@ class Stream:
 
     assignment: Assignment
     events: list[tuple[ProgressEvent, float]] = field(default_factory=list)
-    kinds: Set[StuckKind] = frozenset()
-    named: Set[StuckKind] = frozenset()
+    kinds: AbstractSet[StuckKind] = frozenset()
+    named: AbstractSet[StuckKind] = frozenset()
     onset: int = 0
     due: int = 0
     settings: dict[str, int] = field(default_factory=dict)

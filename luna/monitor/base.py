@@ -72,6 +72,10 @@ class Monitor:
         """Hear of a rise on the ladder, new evidence, or a newly finished part."""
         raise NotImplementedError
 
+    def rise(self) -> None:
+        """Hear of a rise on the ladder, after `news`. There are five at most, so every count may start anew."""
+        raise NotImplementedError
+
     def stale(self, event: Progress | Partial) -> Alarm | None:
         """Look at a progress event that says nothing new."""
         raise NotImplementedError

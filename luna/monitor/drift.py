@@ -76,6 +76,10 @@ class Drift(Monitor):
         self._can_tell = len(self._task) >= _FEWEST
         self._off: list[str] = []
 
+    def rise(self) -> None:
+        """Start counting anew."""
+        self._off.clear()
+
     def action(self, step: Step) -> Alarm | None:
         """Compare an action's words with the topic's."""
         if not self._can_tell:

@@ -5,7 +5,7 @@ from luna.protocol import StuckKind
 
 
 class SameError(Monitor):
-    """Counts each error apart; only a successful action with a result not seen before starts the counts anew.
+    """Counts each error apart; only a successful action with a result not seen before, or a rise, starts anew.
 
     Notes (started, running, heartbeat, log) never reach it. Source: S41, LOOP-05.
     """
@@ -13,6 +13,10 @@ class SameError(Monitor):
     def __init__(self, *, limit: int, window: int) -> None:
         self._limit = limit
         self._counts: Memory[bytes, int] = Memory(window)
+
+    def rise(self) -> None:
+        """Forget the counts."""
+        self._counts.clear()
 
     def action(self, step: Step) -> Alarm | None:
         """Count an error, or forget the counts at a new result."""

@@ -2,7 +2,18 @@
 
 from collections import deque
 
-from luna.monitor.base import Alarm, Memory, Monitor, Step, changes_a_file, describe, fingerprint, is_check, shorten
+from luna.monitor.base import (
+    Alarm,
+    Memory,
+    Monitor,
+    Step,
+    changes_a_file,
+    describe,
+    fingerprint,
+    is_check,
+    only_reads,
+    shorten,
+)
 from luna.protocol import Partial, Progress, Stage, StuckKind
 
 _REMEMBERED = 1024
@@ -41,7 +52,7 @@ class Ladder(Monitor):
 
     A worker that reports where it stands is taken at its word: nothing but its progress events (and finished parts)
     counts. Of one that has not yet reported any, the only evidence there is counts: a result not seen before, a new
-    change to a file, or a check that passes for the first time.
+    change to a file, a check that passes for the first time, or a new command that succeeds without output.
 
     Source: S40, S42, S45, S49, S50.
     """
@@ -90,4 +101,6 @@ class Ladder(Monitor):
 def _is_evidence(step: Step) -> bool:
     if step.action.error:
         return False
-    return step.new or changes_a_file(step) or (step.new_pair and is_check(step.action))
+    # A new command that succeeds without a word has done something; a search without a word has found nothing.
+    did = not step.action.observation.strip() and not only_reads(step.action)
+    return step.new or changes_a_file(step) or (step.new_pair and (did or is_check(step.action)))

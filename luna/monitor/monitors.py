@@ -61,6 +61,7 @@ class Monitors:
         self._action = _overridden(monitors, "action")
         self._polled = _overridden(monitors, "polled")
         self._news = _overridden(monitors, "news")
+        self._rise = _overridden(monitors, "rise")
         self._stale = _overridden(monitors, "stale")
         self._said = _overridden(monitors, "said")
         self._spent = _overridden(monitors, "spent")
@@ -115,9 +116,10 @@ class Monitors:
         return self._with_hint(_ask(self._polled if self._waits.is_poll(step, at) else self._action, step))
 
     def _see_progress(self, event: Progress | Partial) -> Alarm | None:
+        top = self._standing.top
         if not self._standing.is_news(event):
             return _ask(self._stale, event)
-        for hear in self._news:
+        for hear in self._news if self._standing.top is top else (*self._news, *self._rise):
             hear()
         return None
 

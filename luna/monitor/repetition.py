@@ -46,7 +46,13 @@ class Repetition(Monitor):
     """The same (action, observation) pair again, or a cycle of such pairs. Source: S50, LOOP-01, LOOP-02."""
 
     def __init__(self, *, limit: int, window: int) -> None:
-        self._cycles = Cycles(limit=limit, longest=window // 2)
+        self._limit = limit
+        self._window = window
+        self.rise()
+
+    def rise(self) -> None:
+        """Start anew. New evidence alone is no reason to: what would it come from, if all results are the same?"""
+        self._cycles = Cycles(limit=self._limit, longest=self._window // 2)
 
     def action(self, step: Step) -> Alarm | None:
         """Count the repeats that this action goes on with."""

@@ -139,6 +139,13 @@ def test_worker_that_never_reports_progress_may_run_many_checks_that_pass() -> N
     assert first_alarm(only(patience=5), others)[0] == 6
 
 
+def test_worker_that_never_reports_progress_may_run_commands_without_output() -> None:
+    commands = [act("run_command", "", command=f"mkdir {n}") for n in range(20)]
+    assert first_alarm(only(patience=5), commands)[0] == 0
+    assert first_alarm(only(patience=5), [*commands[:2], *[commands[0], commands[1]] * 5])[0] == 7
+    assert first_alarm(only(patience=5), [act("search_files", "", pattern=f"{n}") for n in range(20)])[0] == 5
+
+
 def test_same_text_is_no_loop_while_files_are_changed() -> None:
     def turns(edits: list[Action]) -> list[ProgressEvent]:
         return [event for edit in edits for event in (Said(text="Now the next file."), edit)]
