@@ -1,9 +1,12 @@
 """The worker contract over the kinds that call chat models."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from luna.protocol import Worker
 from luna.testing import ScriptedChatModel, WorkerContract
@@ -58,6 +61,21 @@ class TestAgentWorker(WorkerContract):
     def worker(self, model: ScriptedChatModel) -> Worker:
         options = AgentOptions(model="scripted")
         return AgentWorker(options, settings=WorkerSettings(), resolve=lambda name, **given: model)
+
+
+@pytest.mark.slow
+class TestAgentWithEverything(TestAgentWorker):
+    """With a server of tools, reviews of calls, and little context."""
+
+    def worker(self, model: ScriptedChatModel) -> Worker:
+        options = {
+            "model": "scripted",
+            "max_context_tokens": 4_000,
+            "approve": {"tools": ["write_file"]},
+            "mcp": {"time": {"command": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"]}},
+        }
+        settings = WorkerSettings()
+        return AgentWorker(AgentOptions.model_validate(options), settings=settings, resolve=lambda name, **given: model)
 
 
 class TestSilentAgent(TestAgentWorker):

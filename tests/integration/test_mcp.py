@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 TIME = {"command": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"]}
 NOW = ("time__get_current_time", {"timezone": "Europe/Vienna"})
-NO_ARGUMENTS = ("fail", "long", "picture", "dotted_name")
+NO_ARGUMENTS = ("fail", "long", "picture", "bare", "dotted_name")
 TOKYO = ("time__convert_time", {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"})
 
 
@@ -130,9 +130,10 @@ async def test_cancelled_attempt_leaves_no_process(tmp_path: Path, arguments: tu
     await calling.wait()
     assert children()
     await until(lambda: called(tmp_path) == ["change"])
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    while not task.done():  # again and again, as somebody impatient would
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.2)
+    assert task.cancelled()
     assert children() == []
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -169,24 +170,27 @@ async def test_whatever_a_server_answers_is_an_observation(tmp_path: Path, monke
     model = ScriptedChatModel([*(calls((f"odd__{name}", given)) for name, given in wanted), calls(DONE)])
     tools = [name.replace("dotted_", "dotted.") for name, _ in wanted]
     events = await work(model, tmp_path, mcp={"odd": odd(env=["ODD_TOKEN"], tools=tools)})
-    echo, fail, long, picture, environment = actions(events)
-    assert [action.error for action in actions(events)] == [False, True, False, False, False]
+    echo, fail, long, picture, bare, environment = actions(events)
+    assert [action.error for action in actions(events)] == [False, True, False, False, False, False]
     assert echo.observation == "config=a runtime=b callbacks=c"
     assert "the disk is on fire" in fail.observation
     assert "bytes left out" in long.observation
     assert len(model.prompts[3][-1].text) <= 16_000
-    assert picture.observation == "a dot\n[image/png, not shown]"
+    shown = ["a dot", "[image/png, not shown]", "a line", "[image/gif, not shown]", "[file:///c]"]
+    assert picture.observation == "\n".join(shown)
+    assert json.loads(bare.observation) == {"n": 7}
     assert "ODD_TOKEN" in environment.observation
     assert "OTHER_TOKEN" not in environment.observation
 
 
 async def test_time_out_is_tried_once_more_where_the_server_says_that_this_is_safe(tmp_path: Path) -> None:
-    model = ScriptedChatModel([calls(("odd__look", {})), calls(("odd__change", {})), calls(DONE)])
-    events = await work(model, tmp_path, mcp={"odd": odd(timeout_s=1.5, tools=["look", "change"])})
-    look, change = actions(events)
-    assert (look.observation, look.error) == ("seen", False)
-    assert (change.observation, change.error) == ("error: no answer within 1.5 s", True)
-    assert called(tmp_path) == ["look", "look", "change"]
+    names = ["look", "ignore", "change"]
+    model = ScriptedChatModel([calls(*((f"odd__{name}", {}) for name in names)), calls(DONE)])
+    events = await work(model, tmp_path, mcp={"odd": odd(timeout_s=1.5, tools=names)})
+    observed = {action.name: (action.observation, action.error) for action in actions(events)}
+    none = ("error: no answer within 1.5 s", True)
+    assert observed == {"odd__look": ("seen", False), "odd__ignore": none, "odd__change": none}
+    assert sorted(called(tmp_path)) == ["change", "ignore", "ignore", "look", "look"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,7 @@ async def test_time_out_is_tried_once_more_where_the_server_says_that_this_is_sa
         ({"command": ["sleep", "600"], "start_timeout_s": 0.2}, "not ready within 0.2 s"),
         ({"command": ["sleep", "0"], "env": ["NO_SUCH_VARIABLE"]}, "variable 'NO_SUCH_VARIABLE'"),
         ({"url": "http://127.0.0.1:9/mcp"}, "cannot be used: "),
-        (odd(tools=["no_such"]), "no tool 'no_such'; its tools are change, die, "),
+        (odd(tools=["no_such"]), "no tool 'no_such'; its tools are bare, change, "),
         (odd(), "has several tools that would be called 'odd__dotted_name' here"),
     ],
 )

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server.fastmcp import FastMCP, Image
-from mcp.types import ToolAnnotations
+from mcp.types import (
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ResourceLink,
+    TextResourceContents,
+    ToolAnnotations,
+)
+from pydantic import AnyUrl
 
 server = FastMCP("odd")
 CALLS = Path("calls.txt")
@@ -50,6 +58,16 @@ async def look() -> str:
     return "seen"
 
 
+@server.tool(annotations=ToolAnnotations(idempotentHint=True))
+async def ignore() -> str:
+    """Never answer, however often it is asked."""
+    import anyio
+
+    _called("ignore")
+    await anyio.sleep(600)
+    return "ignored"
+
+
 @server.tool()
 async def change() -> str:
     """Never answer."""
@@ -62,8 +80,21 @@ async def change() -> str:
 
 @server.tool(structured_output=False)
 def picture() -> list[Any]:
-    """Show something."""
-    return ["a dot", Image(data=b"x", format="png")]
+    """Show something of each kind."""
+    blob = BlobResourceContents(uri=AnyUrl("file:///b"), blob="eA==", mimeType="image/gif")
+    return [
+        "a dot",
+        Image(data=b"x", format="png"),
+        EmbeddedResource(type="resource", resource=TextResourceContents(uri=AnyUrl("file:///a"), text="a line")),
+        EmbeddedResource(type="resource", resource=blob),
+        ResourceLink(type="resource_link", uri=AnyUrl("file:///c"), name="c"),
+    ]
+
+
+@server.tool()
+def bare() -> CallToolResult:
+    """Answer without a word."""
+    return CallToolResult(content=[], structuredContent={"n": 7})
 
 
 @server.tool()
