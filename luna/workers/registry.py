@@ -17,7 +17,7 @@ from luna.workers.shared import WorkerSettings
 __all__ = ["ENTRY_POINT_GROUP", "Factory", "WorkerSettings", "known_kinds", "make_worker"]
 
 ENTRY_POINT_GROUP: Final = "sol.workers"
-_BUILT_IN: Final = {kind: f"luna.workers.{kind}" for kind in ("agent", "command", "function", "model")}
+_BUILT_IN: Final = {kind: f"luna.workers.{kind}" for kind in ("acp", "agent", "command", "function", "model")}
 
 Factory: TypeAlias = Callable[..., Any]
 """Makes a worker: `create(options: dict)`, or `create(options: dict, *, settings: WorkerSettings)`."""

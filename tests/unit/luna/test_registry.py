@@ -55,7 +55,7 @@ def test_unknown_kind_is_refused_with_what_there_is(installed: list[EntryPoint])
     with pytest.raises(WorkerConfigError) as caught:
         make_worker(WorkerSpec(kind="comand"))
     assert str(caught.value) == (
-        "there is no worker kind 'comand'; did you mean 'command'? known are agent, command, function, model"
+        "there is no worker kind 'comand'; did you mean 'command'? known are acp, agent, command, function, model"
     )
     with pytest.raises(WorkerConfigError, match=r"'zzz'; known are agent"):
         make_worker(WorkerSpec(kind="zzz"))

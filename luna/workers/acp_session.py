@@ -1,0 +1,342 @@
+"""One session with a coding agent over the Agent Client Protocol: what goes over the wire, and what the agent asks for.
+
+Grants nothing but what the policy says, and reads and writes no file outside of the workspace.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+import acp
+from acp.schema import (
+    AllowedOutcome,
+    BooleanConfigOptionCapabilities,
+    ClientCapabilities,
+    ClientSessionCapabilities,
+    DeniedOutcome,
+    FileSystemCapabilities,
+    NewSessionResponse,
+    PermissionOption,
+    PromptResponse,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    SessionConfigOptionsCapabilities,
+    SessionNotification,
+    ToolCallUpdate,
+    WriteTextFileResponse,
+)
+from pydantic import ValidationError
+
+from luna.callables import in_thread
+from luna.conversation import Conversation, finish
+from luna.errors import WorkerConfigError
+from luna.inputs import OutsideWorkspaceError
+from luna.protocol import Note, ProgressEvent
+from luna.strictjson import loads
+from luna.text import clip
+from luna.tools.files import FileTools
+from luna.workers.acp import AcpOptions
+from luna.workers.acp_config import Offered, Value, check, check_mode, check_set, option_for
+from luna.workers.acp_events import Updates
+from luna.workers.acp_policy import Permissions, Places, may_edit, refusal
+
+_UPDATE: Final = "session/update"
+_WAITING_EVENTS: Final = 256
+_NOISE_TOLD: Final = 20
+_NOISE_BYTES: Final = 300
+_READ_BYTES: Final = 10_000_000
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class Feed:
+    """Events on their way from the agent to whoever reads the worker; while many wait, the agent is not listened to."""
+
+    def __init__(self) -> None:
+        self._items: asyncio.Queue[ProgressEvent | None] = asyncio.Queue(_WAITING_EVENTS)
+        self._stopped = False
+
+    async def put(self, event: ProgressEvent | None) -> None:
+        """Hand on an event, or None as the last; dropped when nobody wants them any more."""
+        if not self._stopped:
+            await self._items.put(event)
+
+    def stop(self) -> None:
+        """Nobody wants any more events."""
+        self._stopped = True
+        while not self._items.empty():
+            self._items.get_nowait()
+
+    async def get(self) -> ProgressEvent | None:
+        """The next event; None after the last."""
+        return await self._items.get()
+
+
+class Session:
+    """One session with an agent that has been started.
+
+    Args:
+        talk: The agent's process.
+        name: What it is called in messages.
+        options: Which model, mode, config and permissions.
+        workspace: Where it works.
+        feed: Takes the events.
+
+    Attributes:
+        updates: What the agent has told so far.
+        fault: Why the agent is not listened to any more; "" as long as it is, and when it ended its output.
+    """
+
+    def __init__(self, talk: Conversation, *, name: str, options: AcpOptions, workspace: Path, feed: Feed) -> None:
+        places = Places(workspace)
+        self.updates = Updates(places)
+        self._name = name
+        self._options = options
+        self._workspace = workspace
+        self._feed = feed
+        self._id = ""
+        self._wire = _Wire(talk, feed, self._on_update)
+        self._client = _Client(options.permissions, places, self.updates, feed)
+        self._agent = acp.connect_to_agent(cast("acp.Client", self._client), self._wire)
+
+    @property
+    def fault(self) -> str:
+        """See the class."""
+        return self._wire.fault
+
+    async def open(self) -> None:
+        """Greet the agent, open the session and set what it is to be set to.
+
+        Raises:
+            WorkerConfigError: If the agent speaks another version of the protocol, or an option is wrong.
+            acp.RequestError: If the agent refuses.
+            ConnectionError: If it has gone away.
+        """
+        greeted = await self._agent.initialize(
+            protocol_version=acp.PROTOCOL_VERSION,
+            client_capabilities=ClientCapabilities(
+                fs=FileSystemCapabilities(read_text_file=True, write_text_file=may_edit(self._options.permissions)),
+                session=ClientSessionCapabilities(
+                    config_options=SessionConfigOptionsCapabilities(boolean=BooleanConfigOptionCapabilities())
+                ),
+            ),
+        )
+        if greeted.protocol_version != acp.PROTOCOL_VERSION:
+            raise WorkerConfigError(
+                f"{self._name} speaks version {greeted.protocol_version} of the Agent Client Protocol, Luna version "
+                f"{acp.PROTOCOL_VERSION}; install a version of it that speaks that"
+            )
+        new = await self._agent.new_session(cwd=str(self._workspace), mcp_servers=[])
+        self._id = new.session_id
+        info = greeted.agent_info
+        who = f"{info.title or info.name} {info.version}" if info is not None else self._name
+        await self._feed.put(Note(text=f"opened a session with {who}"))
+        await self._configure(new)
+
+    async def prompt(self, text: str) -> PromptResponse:
+        """Let the agent do one turn. When cancelled, the agent is asked to end the turn, and has a moment for it.
+
+        Raises:
+            acp.RequestError: If the agent cannot.
+            ConnectionError: If it has gone away.
+        """
+        self.updates.begin_turn()
+        turn = asyncio.ensure_future(self._agent.prompt(session_id=self._id, prompt=[acp.text_block(text)]))
+        try:
+            await asyncio.wait({turn})
+        except asyncio.CancelledError:
+            await self._call_off(turn)
+            raise
+        finally:
+            await finish(turn)
+        for event in self.updates.end_message():
+            await self._feed.put(event)
+        return turn.result()
+
+    async def close(self) -> None:
+        """Stop listening; the process is somebody else's to end."""
+        await self._agent.close()
+
+    async def _configure(self, new: NewSessionResponse) -> None:
+        """Set the options one after the other: which ones there are may depend on those before."""
+        options = self._options
+        offered: Offered = new.config_options or ()
+        wanted: dict[str, Value] = {}
+        if options.model is not None:
+            model = option_for("model", offered)
+            if model is None:
+                raise WorkerConfigError(f"{self._name} offers no choice of models; leave the option 'model' out")
+            wanted[model] = options.model
+        mode = option_for("mode", offered)
+        if options.mode is not None and mode is not None:
+            wanted[mode] = options.mode
+        elif options.mode is not None:
+            known = [each.id for each in new.modes.available_modes] if new.modes is not None else []
+            check_mode(options.mode, known, agent=self._name)
+            await self._agent.set_session_mode(session_id=self._id, mode_id=options.mode)
+        wanted |= options.config
+        for config_id, value in wanted.items():
+            offered = await self._set(config_id, value, offered)
+        check_set(wanted, offered, agent=self._name)
+
+    async def _set(self, config_id: str, value: Value, offered: Offered) -> Offered:
+        check(config_id, value, offered, agent=self._name)
+        try:
+            changed = await self._agent.set_config_option(config_id=config_id, session_id=self._id, value=value)
+        except acp.RequestError as error:
+            raise WorkerConfigError(
+                f"{self._name} refuses to set its config option {config_id!r} to {value!r}: {error}"
+            ) from error
+        return changed.config_options
+
+    async def _call_off(self, turn: "asyncio.Future[PromptResponse]") -> None:
+        self._feed.stop()
+        self._client.called_off = True
+        call = asyncio.ensure_future(self._agent.cancel(session_id=self._id))
+        both: list[asyncio.Future[Any]] = [turn, call]
+        try:
+            await asyncio.wait(both, timeout=self._options.grace_s / 2)
+        finally:
+            await finish(call)
+
+    async def _on_update(self, params: object) -> None:
+        try:
+            told = SessionNotification.model_validate(params)
+        except ValidationError:  # of a later version of the protocol; it still shows that the agent is alive
+            return
+        if told.session_id == self._id:
+            for event in self.updates.events(told.update):
+                await self._feed.put(event)
+
+
+class _Wire:
+    """Messages as lines of JSON. Takes the agent's updates out one by one, so that they are seen in order.
+
+    The protocol's package would start a task for each of them, and give up at a line that is no object.
+    """
+
+    def __init__(self, talk: Conversation, feed: Feed, on_update: Callable[[object], Awaitable[None]]) -> None:
+        self._talk = talk
+        self._feed = feed
+        self._on_update = on_update
+        self._noise = 0
+        self.fault = ""
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self._talk.writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        await self._talk.writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        while True:
+            try:
+                line = await self._talk.reader.readline()
+            except ValueError:
+                self.fault = "it wrote a line that is too long for a message"
+                return None
+            if not line:
+                return None
+            message = _message(line)
+            if message is None:
+                await self._note_noise(line)
+            elif message.get("method") == _UPDATE and "id" not in message:
+                await self._on_update(message.get("params"))
+            else:
+                return message
+
+    async def close(self) -> None:
+        """Nothing to do: the pipes belong to the conversation."""
+
+    async def _note_noise(self, line: bytes) -> None:
+        self._noise += bool(line.strip())
+        if line.strip() and self._noise <= _NOISE_TOLD:
+            text = clip(line.decode("utf-8", "replace").strip(), limit_bytes=_NOISE_BYTES).text
+            await self._feed.put(Note(text=f"no message of the protocol: {text}"))
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    text = line.decode("utf-8", "replace")
+    try:
+        value = loads(text)
+        if _SURROGATE.search(text):  # halves of pairs, where an agent has cut a text in the middle of one
+            value = loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode())
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+class _Client:
+    """What an agent may ask of us."""
+
+    def __init__(self, policy: Permissions, places: Places, updates: Updates, feed: Feed) -> None:
+        self._policy = policy
+        self._places = places
+        self._updates = updates
+        self._feed = feed
+        self.called_off = False
+
+    async def request_permission(
+        self,
+        session_id: str,  # noqa: ARG002 - there is one
+        tool_call: ToolCallUpdate,
+        options: Sequence[PermissionOption],
+        **_: object,
+    ) -> RequestPermissionResponse:
+        if self.called_off:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        call = self._updates.call(tool_call)
+        denied = refusal(self._policy, call.kind, call.paths, self._places)
+        kinds = ["reject_once", "reject_always"] if denied else ["allow_once"]
+        if not denied and self._policy == "allow":
+            kinds.append("allow_always")
+        by_kind = {option.kind: option.option_id for option in reversed(options)}
+        chosen = next((by_kind[kind] for kind in kinds if kind in by_kind), None)
+        if not denied and chosen is None:
+            denied = "the agent offers no way to allow it once"
+            chosen = by_kind.get("reject_once")
+        if denied:
+            await self._feed.put(Note(text=f"denied: {call.name} {clip(call.title, limit_bytes=200).text}: {denied}"))
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def read_text_file(
+        self, path: str, line: int | None = None, limit: int | None = None, **_: object
+    ) -> ReadTextFileResponse:
+        return ReadTextFileResponse(content=await in_thread(partial(self._read, path, line, limit), name="read"))
+
+    async def write_text_file(self, path: str, content: str, **_: object) -> WriteTextFileResponse:
+        if not may_edit(self._policy):
+            raise _denied(path, f"permissions: {self._policy} does not grant writing")
+        await in_thread(partial(self._write, path, content), name="write")
+        return WriteTextFileResponse()
+
+    def _read(self, path: str, line: int | None, limit: int | None) -> str:
+        try:
+            file = self._places.file(path)
+            if not file.is_file():
+                raise acp.RequestError.resource_not_found(path)
+            if file.stat().st_size > _READ_BYTES:
+                raise _denied(path, f"it has more than {_READ_BYTES} bytes")
+            text = file.read_bytes().decode()
+        except OutsideWorkspaceError as error:
+            raise _denied(path, str(error)) from None
+        except UnicodeDecodeError:
+            raise _denied(path, "it is not text") from None
+        if line is None and limit is None:
+            return text
+        start = max((line or 1) - 1, 0)
+        lines = text.splitlines(keepends=True)
+        return "".join(lines[start:] if limit is None else lines[start : start + limit])
+
+    def _write(self, path: str, content: str) -> None:
+        files = FileTools(self._places.file("."))
+        outcome = files.write_file(self._places.relative(path), content)
+        if outcome.error:
+            raise _denied(path, outcome.text)
+
+
+def _denied(path: str, why: str) -> acp.RequestError:
+    return acp.RequestError.invalid_params({"path": path, "details": f"denied: {why}"})
