@@ -21,7 +21,8 @@ from pydantic import BaseModel, Field, JsonValue
 
 from luna.errors import ModelError, WorkerConfigError
 from luna.models.resolve import resolve_chat_model
-from luna.protocol import Assignment, Delivery, Failed, ProgressEvent, Report, Stuck, StuckKind
+from luna.protocol import Assignment, Delivery, Failed, Note, ProgressEvent, Report, Stuck, StuckKind
+from luna.sandbox import Confinement, ConfinementOptions
 from luna.tools.files import FileTools
 from luna.tools.mcp import SEPARATOR, McpServer, ServerName, mcp_tools, require_mcp
 from luna.tools.shell import ShellTools
@@ -32,15 +33,16 @@ from luna.workers.agent_limits import LIMIT_ERRORS, DeclinedError, Failures, gra
 from luna.workers.agent_prompt import ROLE, task_text
 from luna.workers.agent_reports import report_types
 from luna.workers.model import model_gate, model_name
-from luna.workers.shared import Options, WorkerSettings, read_options
+from luna.workers.shared import WorkerSettings, read_options
 
 Resolve: TypeAlias = Callable[..., BaseChatModel]
 ToolName: TypeAlias = Literal["list_files", "read_file", "search_files", "write_file", "edit_file", "run_command"]
+RUN_COMMAND = "run_command"
 _INTERRUPT = "__interrupt__"
 
 
-class AgentOptions(Options):
-    """Settings of a worker of kind `agent`.
+class AgentOptions(ConfinementOptions):
+    """Settings of a worker of kind `agent`, with those of `ConfinementOptions` for the commands that it runs.
 
     Attributes:
         model: Name of a chat model that can call tools; None: the run's Luna model.
@@ -53,7 +55,7 @@ class AgentOptions(Options):
             limit where it says nothing.
         keep: Share of the history's room whose newest part stays word for word when the rest is summarised.
         approve: Tool calls that need a human's consent; None: none does.
-        mcp: MCP servers by name, whose tools it may use as `name__tool`.
+        mcp: MCP servers by name, whose tools it may use as `name__tool`. They run outside of the sandbox.
     """
 
     model: str | None = None
@@ -80,7 +82,8 @@ class AgentWorker:
     """Does a task by a loop of model calls and tools.
 
     Raises:
-        WorkerConfigError: If `approve` names a tool that no agent has, or the package for MCP servers is missing.
+        WorkerConfigError: If `approve` names a tool that no agent has, the package for MCP servers is missing, or there
+            can be no sandbox and one is required.
 
     Source: S04, S49, S52, S55.
     """
@@ -92,6 +95,7 @@ class AgentWorker:
         self._settings = settings
         self._resolve = resolve
         self._models: dict[str, BaseChatModel] = {}
+        self._confinement = Confinement(options)
         _check_approve(options)
         if options.mcp:
             require_mcp()
@@ -109,6 +113,8 @@ class AgentWorker:
             Interruption: If the same delivery may be made again later.
         """
         name = model_name(self._options.model, delivery)
+        if RUN_COMMAND in self._options.tools and (warning := self._confinement.warning(delivery.workspace)):
+            yield Note(text=warning)
         try:
             if name not in self._models:
                 self._models[name] = self._resolve(name, base_url=self._options.base_url)
@@ -127,7 +133,7 @@ class AgentWorker:
         registry = self._settings.processes.for_attempt(delivery.key) if self._settings.processes is not None else None
         functions: dict[str, Callable[..., Any]] = {
             **FileTools(workspace).all(),
-            "run_command": ShellTools(workspace, processes=registry).run_command,
+            RUN_COMMAND: ShellTools(workspace, processes=registry, confinement=self._confinement).run_command,
         }
         own = [as_tool(function) for function in [record_progress, *(functions[name] for name in options.tools)]]
         async with mcp_tools(options.mcp, workspace=workspace, registry=registry) as more:

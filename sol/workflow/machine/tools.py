@@ -26,6 +26,8 @@ _TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _READ_ONLY: Final = frozenset({"readonly", "read-only", "plan"})
 _WRITING: Final = frozenset({"write_file", "edit_file"})
+_MCP: Final = "mcp__"
+"""How real files begin the name of a server's tool, `mcp__server__tool`, or of all of them, `mcp__server`."""
 
 
 def worker_for(step: Step, worker: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,10 +43,30 @@ def worker_for(step: Step, worker: Mapping[str, Any]) -> dict[str, Any]:
         allowed -= {*_WRITING, "run_command"}
     if step.edit is False:
         allowed -= _WRITING
-    if own is None and allowed == set(_ALL):
-        return dict(worker)
-    options["tools"] = [tool for tool in _ALL if tool in allowed]
+    servers = _servers(step, options.pop("mcp", None) or {})
+    if servers:
+        options["mcp"] = servers
+    if own is not None or allowed != set(_ALL):
+        options["tools"] = [tool for tool in _ALL if tool in allowed]
     return {**worker, "options": options}
+
+
+def _servers(step: Step, servers: Mapping[str, Any]) -> dict[str, Any]:
+    """The MCP servers that a step may use. What their tools do is not known here, so none may be only looking on."""
+    if step.permission_mode.lower() in _READ_ONLY:
+        return {}
+    if step.allowed_tools is None:
+        return dict(servers)
+    names = [name.removeprefix(_MCP).partition("__") for name in step.allowed_tools if name.startswith(_MCP)]
+    kept: dict[str, Any] = {}
+    for server, settings in servers.items():
+        tools = [tool for name, _, tool in names if name == server]
+        if not tools:
+            continue
+        own = settings.get("tools")
+        allowed = own if "" in tools else [tool for tool in tools if own is None or tool in own]
+        kept[server] = settings if allowed == own else {**settings, "tools": allowed}
+    return kept
 
 
 def unheeded(program: Program, worker: Mapping[str, Any]) -> Iterator[str]:
@@ -55,7 +77,11 @@ def unheeded(program: Program, worker: Mapping[str, Any]) -> Iterator[str]:
         for step, _ in workflow.every_step():
             kind = step.worker.kind if step.worker is not None else str(worker["kind"])
             if kind == AGENT:
-                unknown |= {name for name in step.allowed_tools or () if name.lower() not in _TOOLS}
+                unknown |= {
+                    name
+                    for name in step.allowed_tools or ()
+                    if name.lower() not in _TOOLS and not name.startswith(_MCP)
+                }
                 continue
             for field in ("allowed_tools", "permission_mode"):
                 if getattr(step, field):

@@ -10,6 +10,8 @@ from luna.protocol import Assignment, Success
 from luna.testing import ScriptedWorker
 from sol.journal import MemoryJournal
 from sol.workflow.machine import Options, WorkflowSol
+from sol.workflow.machine.definition import Step
+from sol.workflow.machine.tools import worker_for
 from tests.unit.workflow.running import ONE, agreeing, file, first_tag, sol_of
 
 
@@ -146,6 +148,29 @@ steps:
     warnings = run.state.config["warnings"]
     assert any("allowed_tools of other: a worker of kind 'given' cannot honour it" in one for one in warnings)
     assert any("there are no tools like WebSearch here" in one for one in warnings)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "mode", "left"),
+    [
+        (None, "default", {"time": {"command": ["t"]}, "files": {"url": "http://f", "tools": ["a", "b"]}}),
+        (None, "plan", None),
+        (["Read"], "default", None),
+        (["mcp__time"], "default", {"time": {"command": ["t"]}}),
+        (["mcp__time__now", "mcp__files__b", "mcp__files__c"], "default", "some"),
+        (["mcp__files"], "default", {"files": {"url": "http://f", "tools": ["a", "b"]}}),
+        (["mcp__time"], "readonly", None),
+    ],
+)
+def test_step_gets_the_servers_that_it_names_and_none_where_it_only_reads(
+    allowed: list[str] | None, mode: str, left: Any
+) -> None:
+    servers = {"time": {"command": ["t"]}, "files": {"url": "http://f", "tools": ["a", "b"]}}
+    step = Step(name="s", tag="s", allowed_tools=None if allowed is None else tuple(allowed), permission_mode=mode)
+    found = worker_for(step, {"kind": "agent", "options": {"mcp": servers}})["options"].get("mcp")
+    if left == "some":
+        left = {"time": {"command": ["t"], "tools": ["now"]}, "files": {"url": "http://f", "tools": ["b"]}}
+    assert found == left
 
 
 @pytest.mark.req("R25")
