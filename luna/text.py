@@ -149,11 +149,12 @@ def fence(text: str, *, label: str, source: str, token: str) -> str:
         raise ValueError(f"label is {label!r}; use a letter, then letters, digits, spaces, '_' or '-', at most 40")
     if not _TOKEN.fullmatch(token):
         raise ValueError(f"token of {len(token)} characters; use 8 to 64 ASCII letters and digits")
-    origin = json.dumps(_defuse(" ".join(strip_controls(source).split()), token), ensure_ascii=False)
-    return f"[BEGIN DATA {token} {label} from {origin}]\n{_defuse(text, token)}\n[END DATA {token}]"
+    origin = json.dumps(defuse(" ".join(strip_controls(source).split()), token=token), ensure_ascii=False)
+    return f"[BEGIN DATA {token} {label} from {origin}]\n{defuse(text, token=token)}\n[END DATA {token}]"
 
 
-def _defuse(text: str, token: str) -> str:
+def defuse(text: str, *, token: str) -> str:
+    r"""Text that can neither begin nor end a block of `fence`: the token becomes `[token]`, marks get a backslash."""
     without_token = re.sub(re.escape(token), "[token]", text, flags=re.IGNORECASE)
     return _MARKER.sub(r"[\\", without_token)
 

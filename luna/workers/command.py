@@ -19,6 +19,7 @@ from luna.inputs import InputError, as_bytes, materialise, materialise_all
 from luna.output import LINE_BYTES
 from luna.process import ProcessRegistry, ProcessResult, run_process, split_command
 from luna.protocol import (
+    EVENT_TYPES,
     PROGRESS,
     Assignment,
     Delivery,
@@ -34,7 +35,7 @@ from luna.sandbox import Confined, Confinement, ConfinementOptions
 from luna.workers.outcome import OutputKind, judge
 from luna.workers.shared import INPUT_BYTES, WorkerSettings, input_report, read_options
 
-_EVENT_TYPES = frozenset({"action", "progress", "partial", "spent", "waiting", "said", "note"})
+_EVENT_TYPES = frozenset(event.model_fields["type"].default for event in EVENT_TYPES)
 _ExitCode = Annotated[int, Field(strict=True, ge=0, le=255)]
 _Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 

@@ -32,7 +32,7 @@ from luna.protocol import (
     Stuck,
     Success,
 )
-from luna.text import fence
+from luna.text import defuse, fence
 from luna.workers.shared import INPUT_BYTES, Options, input_report, read_options
 
 Resolve: TypeAlias = Callable[..., BaseChatModel]
@@ -161,9 +161,10 @@ class ModelWorker:
         turns = [Message("system", self._instruction(assignment))]
         for example in self._options.examples:
             turns += [Message("user", _text(example.input)), Message("assistant", self._shown(example, assignment))]
-        material = [_text(inputs)] if inputs else []
+        token = delivery.fence or secrets.token_hex(8)
+        # As JSON, as in the examples, no input can end before its quote; what looks like a block must be none.
+        material = [_text(_defused(inputs, token))] if inputs else []
         if assignment.context != NONE:
-            token = delivery.fence or secrets.token_hex(8)
             material.append(fence(assignment.context, label="context", source="the task", token=token))
         return [*turns, Message("user", "\n\n".join(material) or "Begin.")]
 
@@ -196,6 +197,18 @@ class ModelWorker:
             if schema is not None and not is_object(schema):
                 value = value[RESULT]
         return Success(summary=f"answered by {name}", result=value)
+
+
+def _defused(value: Any, token: str) -> Any:  # noqa: ANN401 - any JSON
+    match value:
+        case str():
+            return defuse(value, token=token)
+        case list():
+            return [_defused(item, token) for item in value]
+        case dict():
+            return {defuse(name, token=token): _defused(item, token) for name, item in value.items()}
+        case _:
+            return value
 
 
 def _text(value: JsonValue) -> str:

@@ -1,12 +1,14 @@
 """Context thrash: summaries of the context with nothing new in between, and summaries that free nothing."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from luna.monitor import Alarm, Monitors, MonitorSettings
 from luna.protocol import Action, Compacted, Partial, Progress, ProgressEvent, Said, Stage, StuckKind, Waiting
+from tests.support import commands
 from tests.support.assignments import assignment
 from tests.support.monitoring import OFF
 
@@ -149,3 +151,11 @@ def test_another_attempt_starts_with_no_summaries() -> None:
 
 def test_summaries_are_passed_over_when_the_detector_is_off() -> None:
     assert first_alarm(only(thrash_limit=None), [SUMMARY] * 50)[0] == 0
+
+
+@pytest.mark.case("CTX-01")
+async def test_command_may_report_its_summaries_as_progress(tmp_path: Path) -> None:
+    script = f"print({SUMMARY.model_dump_json()!r})\nprint('done')"
+    events = await commands.run(tmp_path, commands.py(script), progress="jsonl")
+    assert SUMMARY in events
+    assert getattr(events[-1], "result", None) == "done"
