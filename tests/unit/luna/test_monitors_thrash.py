@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from luna.monitor import Alarm, Monitors, MonitorSettings
-from luna.protocol import Action, Compacted, Partial, Progress, ProgressEvent, Said, Stage, StuckKind, Waiting
+from luna.protocol import Action, Compacted, Partial, Progress, ProgressEvent, Said, Stage, StuckKind, Success, Waiting
+from luna.testing import ScriptedWorker
+from sol import Sol
 from tests.support import commands
 from tests.support.assignments import assignment
 from tests.support.monitoring import OFF
+from tests.support.runs import task
 
 SUMMARY = Compacted(before_tokens=900, after_tokens=360)
 FUTILE = Compacted(before_tokens=900, after_tokens=850)
@@ -159,3 +162,14 @@ async def test_command_may_report_its_summaries_as_progress(tmp_path: Path) -> N
     events = await commands.run(tmp_path, commands.py(script), progress="jsonl")
     assert SUMMARY in events
     assert getattr(events[-1], "result", None) == "done"
+
+
+@pytest.mark.case("CTX-01")
+async def test_node_whose_luna_thrashes_is_stuck_and_says_so(tmp_path: Path) -> None:
+    worker = ScriptedWorker(lambda _: [*[FAQ, SUMMARY] * 20, Success(summary="done", result=1)])
+    run = await Sol(strategy="single", worker=worker, workspace=tmp_path).asolve(task())
+    (node,) = run.tree
+    assert node.report is not None
+    assert (node.report["status"], node.report["kind"]) == ("STUCK", "context_thrash")
+    assert "context thrash" in node.report["blocker"]
+    assert "done again 2 times: read_file(path='faq.md')" in node.report["evidence"]
