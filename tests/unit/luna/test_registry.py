@@ -57,7 +57,7 @@ def test_unknown_kind_is_refused_with_what_there_is(installed: list[EntryPoint])
     assert str(caught.value) == (
         "there is no worker kind 'comand'; did you mean 'command'? known are acp, agent, command, function, model"
     )
-    with pytest.raises(WorkerConfigError, match=r"'zzz'; known are agent"):
+    with pytest.raises(WorkerConfigError, match=r"'zzz'; known are acp"):
         make_worker(WorkerSpec(kind="zzz"))
 
 
