@@ -29,12 +29,14 @@ class Grounds:
         run: Its id.
         workspace: Where its task is.
         spaces: Keeps Lunas apart; None: all work in the workspace itself.
+        context_bytes: Most bytes of context that an assignment carries.
     """
 
-    def __init__(self, run: str, workspace: Path, spaces: Workspaces | None) -> None:
+    def __init__(self, run: str, workspace: Path, spaces: Workspaces | None, *, context_bytes: int) -> None:
         self._run = run
         self._workspace = workspace
         self._spaces = spaces
+        self._context_bytes = context_bytes
         self._dropping: set[asyncio.Task[None]] = set()
 
     async def at(self, place: Place | None) -> Path:
@@ -77,7 +79,7 @@ class Grounds:
             return EventType.ANSWER, {"answer": _merged(found)}
         side = found.conflict.side
         path = await spaces.place(place.name, base=place.base)
-        assignment = conflict_assignment(request, found.conflict)
+        assignment = conflict_assignment(request, found.conflict, context_bytes=self._context_bytes)
         type_, data = await work(AttemptRequest(assignment, request.worker), path)
         if type_ == EventType.LOST:
             return type_, data

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from luna.text import clip
 from luna.workspaces import Conflict
 from sol.core.requests import CHECKS_OF_INTEGRATION, IntegrateAnswer, IntegrateRequest, MergeRequest, as_data
 
@@ -48,21 +49,21 @@ def _unjudged() -> dict[str, Any]:
     return {name: {"ok": None, "note": ""} for name in CHECKS_OF_INTEGRATION}
 
 
-def conflict_assignment(request: MergeRequest, conflict: Conflict) -> dict[str, Any]:
-    """The assignment, with all seven fields, of settling a conflict between the work of parts."""
+def conflict_assignment(request: MergeRequest, conflict: Conflict, *, context_bytes: int) -> dict[str, Any]:
+    """The assignment, with all seven fields, of settling a conflict between the work of parts.
+
+    Names of files come from workers, so they stand among the inputs only.
+    """
     task = request.assignment
-    names = ", ".join(file.path for file in conflict.files)
     label = conflict.side.label
-    goals = [f"Part {part.path}: {part.goal} {part.summary}".strip() for part in request.parts]
+    lines = [
+        f"Both belong to this task: {task['goal']}",
+        f"Merged so far are the parts before it (ours); part {label} (theirs) differs where it is marked.",
+        *(f"Part {part.path}: {part.goal} {part.summary}".strip() for part in request.parts),
+    ]
     return {
-        "goal": f"Settle the conflict between the work of part {label} and that of the parts before it in: {names}",
-        "context": "\n".join(
-            [
-                f"Both belong to this task: {task['goal']}",
-                *goals,
-                f"Merged so far are the parts before it (ours); part {label} (theirs) differs where it is marked.",
-            ]
-        ),
+        "goal": f"Settle the conflict between the work of part {label} and that of the parts before it",
+        "context": clip("\n".join(lines), limit_bytes=context_bytes).text,
         "inputs": {
             "conflicts": [
                 {"path": file.path, "before": file.base, "ours": file.ours, "theirs": file.theirs}
@@ -72,7 +73,7 @@ def conflict_assignment(request: MergeRequest, conflict: Conflict) -> dict[str, 
         "constraints": [*task["constraints"], "Keep what both sides were made for; leave out neither side's work."],
         "expected_output": {"description": "For each file, in one sentence, how its sides were brought together"},
         "success_criteria": [
-            {"text": f"Each of these files is whole again, without conflict markers, or is gone on purpose: {names}"},
+            {"text": "Each file in conflict is whole again, without conflict markers, or is gone on purpose."},
             {"text": "The work of both sides is in effect."},
         ],
         "stop_conditions": ["The sides contradict each other: what one was made for undoes the other."],

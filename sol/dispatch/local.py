@@ -122,7 +122,8 @@ class LocalDispatcher:
 
     def __init__(self, resources: Resources) -> None:
         self._use = resources
-        self._grounds = Grounds(resources.run, resources.workspace, resources.spaces)
+        context_bytes = resources.strategy.context_bytes
+        self._grounds = Grounds(resources.run, resources.workspace, resources.spaces, context_bytes=context_bytes)
         self._running: dict[Key, _Running] = {}
         self._arrived: list[Event] = []
         self._woken = asyncio.Event()
