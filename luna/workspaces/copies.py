@@ -5,6 +5,7 @@ Must never change the workspace before its result lands, and then no file that s
 
 import asyncio
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -78,7 +79,9 @@ class CopySpaces(GitSpaces):
         index = self._repository / "begin.index"
         remove(index)
         git = replace(opened.main, index=index)
-        await git.run("update-index", "-z", "--add", "--remove", "--stdin", stdin=joined(files))
+        # As large files, they go into one pack each time instead of a file each.
+        words = ("update-index", "-z", "--add", "--remove", "--stdin")
+        await git.run("-c", "core.bigFileThreshold=1", *words, stdin=joined(files))
         tree = await git.line("write-tree")
         base = await opened.places.commit(tree, [], message="The workspace as the run began", date=0)
         await opened.places.git.run("update-ref", self._base_ref, base)
@@ -91,18 +94,18 @@ class CopySpaces(GitSpaces):
         names = tuple(named_in(opened.prefix, path) for path in changes)
         if not changes:
             return Landed(landed=True, where="", note="The result changes no file.")
-        source = await self._result(opened, snapshot)
         try:
             others = await asyncio.to_thread(foreign, self._workspace, changes)
-            if not others:
-                await asyncio.to_thread(bring, self._workspace, source, changes, mark=self.run)
+            if others:
+                source = await self._result(opened, snapshot)
+                note = (
+                    f"The result is in {str(source)!r} only, since these files have changed meanwhile: {some(others)}"
+                )
+                return Landed(landed=False, where=str(source), note=note, changed=names)
+            await self._bring(opened, snapshot, changes)
         except OSError as error:
-            raise WorkspaceError(
-                f"The result in {str(source)!r} cannot be brought into the workspace: {error}"
-            ) from error
-        if others:
-            note = f"The result is in {str(source)!r} only, since these files have changed meanwhile: {some(others)}"
-            return Landed(landed=False, where=str(source), note=note, changed=names)
+            message = f"The result {snapshot} cannot be brought into {str(self._workspace)!r}: {error}"
+            raise WorkspaceError(f"{message}. Make room or access for it and land it again.") from error
         await opened.places.remove(RESULT)
         await opened.places.git.delete_refs(await opened.places.git.refs(f"refs/heads/{opened.places.branch(RESULT)}"))
         note = f"The result was brought into the workspace: {len(names)} changed files."
@@ -151,6 +154,18 @@ class CopySpaces(GitSpaces):
             old_mode, new_mode, old, new, _ = about.decode().removeprefix(":").split(" ")
             changes[path] = Change(path, _entry(old_mode, old), _entry(new_mode, new))
         return changes
+
+    async def _bring(self, opened: Opened, snapshot: str, changes: Mapping[bytes, Change]) -> None:
+        source, index = self._directory / ".landing", self._directory / ".landing.index"
+        await asyncio.to_thread(remove, source)
+        source.mkdir()
+        git = opened.main.within(source, index=index)
+        await git.run("read-tree", snapshot)
+        new = joined(path for path, change in changes.items() if change.new is not None)
+        await git.run("checkout-index", "-z", "--stdin", stdin=new)
+        await asyncio.to_thread(bring, self._workspace, source, changes, mark=self.run)
+        await asyncio.to_thread(remove, source)
+        remove(index)
 
     async def _result(self, opened: Opened, snapshot: str) -> Path:
         """The directory with the result, made if it is not there."""

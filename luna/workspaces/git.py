@@ -65,7 +65,7 @@ class Git:
         work_tree: Its files; None: as the repository says. A `.git` in it is never read then, so that whoever works
             there cannot lead these commands to another repository.
         registry: Where running commands are recorded.
-        identity: Options that name the author, where the user's configuration does not.
+        identity: Options that name the author of commits.
         index: Another index file to work on.
     """
 
@@ -177,11 +177,12 @@ async def check_version(git: Git) -> None:
 
 
 async def author(git: Git) -> tuple[str, ...]:
-    """Options that name an author of commits, unless the user's configuration names one."""
+    """Options that name the author of commits: as the user's configuration does, else Sol."""
     answers = [await git.ask("config", "--get", key) for key in ("user.name", "user.email")]
-    if all(answer.out.strip() for answer in answers):
-        return ()
-    return ("-c", "user.name=Sol", "-c", "user.email=sol@localhost")
+    name, email = (answer.out.decode("utf-8", "surrogateescape").strip() for answer in answers)
+    if not name or not email:
+        name, email = "Sol", "sol@localhost"
+    return ("-c", f"user.name={name}", "-c", f"user.email={email}")
 
 
 def checked_snapshot(snapshot: str) -> str:

@@ -238,13 +238,17 @@ class Places:
         git = place.git
         merged = await git.commit_named("MERGE_HEAD") if await self._is_merged(place) else None
         tree = await stage(git, ignored=self._ignored, left_out=self.left_out)
-        head = await git.commit_named("HEAD") or await self._tip(place.name) or ready.start
+        tip = await self._tip(place.name)
+        head = await git.commit_named("HEAD") or tip or ready.start
         parents = [head]
-        if (await git.ask("merge-base", head, ready.start)).code != 0:
+        if head != ready.start and (await git.ask("merge-base", head, ready.start)).code != 0:
             parents.append(ready.start)  # somebody has begun a history of its own; it could not be merged
         parents += [other for other in (also, merged) if other and not await git.contains(head, other)]
-        commit = head
-        if len(parents) > 1 or await git.line("rev-parse", f"{head}^{{tree}}") != tree:
+        for known in dict.fromkeys(filter(None, (head, tip))):  # the tip too: this may have been cut off before
+            if await self._is_snapshot(known, tree, parents):
+                commit = known
+                break
+        else:
             commit = await self.commit(tree, parents, message=message)
         await self._settle(place, commit)
         place.forget_half_done()
@@ -299,7 +303,15 @@ class Places:
     async def _settle(self, place: Place, commit: str) -> None:
         """Put a place that has the files of a commit onto its branch, at the commit."""
         await self.move(place.name, commit)
-        await place.git.run("symbolic-ref", "HEAD", f"refs/heads/{self.branch(place.name)}")
+        branch = f"refs/heads/{self.branch(place.name)}"
+        if (place.admin / "HEAD").read_bytes() != f"ref: {branch}\n".encode():
+            await place.git.run("symbolic-ref", "HEAD", branch)
+
+    async def _is_snapshot(self, commit: str, tree: str, parents: Sequence[str]) -> bool:
+        """Tell whether a commit has these files, and these others in its history."""
+        if await self.git.line("rev-parse", f"{commit}^{{tree}}") != tree:
+            return False
+        return all([await self.git.contains(commit, parent) for parent in parents])
 
     async def _is_merged(self, place: Place) -> bool:
         """Tell whether somebody has begun a merge in a place and settled all its conflicts, but not concluded it."""

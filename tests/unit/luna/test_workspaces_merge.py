@@ -1,0 +1,320 @@
+"""Merges: parts in order, the first that does not fit told with both sides, settled by somebody, concluded."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from luna.workspaces import ConflictFile, Merge, Side, WorkspaceError
+from tests.support.gitspaces import START, Area, Spaces, area, git, own_home, read, write
+
+__all__ = ["area", "own_home"]
+
+LINES = str(START["a.txt"]).splitlines()
+
+
+def with_line(number: int, text: str) -> str:
+    return "".join(f"{text if n == number else line}\n" for n, line in enumerate(LINES, 1))
+
+
+async def kept(spaces: Spaces, base: str, name: str, change: Callable[[Path], object] | Mapping[str, str]) -> Side:
+    """A part that makes a change."""
+    place = await spaces.place(name, base=base)
+    if callable(change):
+        change(place)
+    else:
+        write(place, change)
+    return Side(name, await spaces.keep(name, message=f"Part {name}"))
+
+
+async def test_parts_that_fit_are_all_in_it(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = [
+        await kept(spaces, base, "0", {"a.txt": with_line(1, "ONE")}),
+        await kept(spaces, base, "1", {"a.txt": with_line(5, "FIVE"), "new": "n"}),
+        await kept(spaces, base, "2", lambda place: (place / "b.txt").unlink()),
+        await kept(spaces, base, "3", lambda place: None),
+    ]
+    assert sides[3].snapshot == base
+    merge = await spaces.merge("root", base=base, sides=sides, message="Integrate")
+    assert merge == Merge(merge.snapshot, ("0", "1", "2", "3"))
+    expected = {"a.txt": "ONE\ntwo\nthree\nfour\nFIVE\n", "new": "n", "sub/c.txt": "sea\n"}
+    assert read(await spaces.place("root", base=base)) == expected
+    assert area.branches()["root"] == merge.snapshot
+    repository = area.repository()
+    for side in sides:
+        git(repository, "merge-base", "--is-ancestor", side.snapshot, merge.snapshot)
+    assert "Part: 1" in git(repository, "log", "--format=%B", merge.snapshot)
+
+
+async def test_only_part_needs_no_merge_commit(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    side = await kept(spaces, base, "0", {"x": "1"})
+    assert await spaces.merge("root", base=base, sides=[side], message="m") == Merge(side.snapshot, ("0",))
+    assert await spaces.merge("none", base=base, sides=[], message="m") == Merge(base, ())
+
+
+async def test_same_merge_gives_the_same_snapshot(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = [await kept(spaces, base, name, {name: name}) for name in "012"]
+    first = await spaces.merge("root", base=base, sides=sides, message="m")
+    again = await area.spaces().merge("root", base=base, sides=sides, message="m")
+    elsewhere = await spaces.merge("other", base=base, sides=sides, message="m")
+    assert first == again == elsewhere
+    assert set(area.branches()) == {"0", "1", "2", "root", "other"}
+
+
+async def test_conflict_is_told_with_both_sides(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = [
+        await kept(spaces, base, "0", {"x": "x"}),
+        await kept(spaces, base, "1", {"a.txt": with_line(3, "TROIS")}),
+        await kept(spaces, base, "2", {"a.txt": with_line(3, "DREI"), "b.txt": "fits"}),
+        await kept(spaces, base, "3", {"y": "y"}),
+    ]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.merged == ("0", "1")
+    assert set(area.snapshot(merge.snapshot)) == {*START, "x"}
+    assert merge.conflict is not None
+    assert merge.conflict.side == sides[2]
+    told = ConflictFile("a.txt", str(START["a.txt"]), with_line(3, "TROIS"), with_line(3, "DREI"))
+    assert merge.conflict.files == (told,)
+    place = await spaces.place("root", base=base)
+    text = read(place)["a.txt"].splitlines()
+    marks = [line[:7] for line in text if line[:7] in {"<" * 7, "|" * 7, "=" * 7, ">" * 7}]
+    assert marks == ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
+    assert read(place)["b.txt"] == "fits"
+    assert git(place, "diff", "--name-only", "--diff-filter=U") == "a.txt"
+
+
+async def conflicting(spaces: Spaces, ours: str = "TROIS", theirs: str = "DREI") -> tuple[str, Path, Merge]:
+    base = await spaces.begin()
+    sides = [
+        await kept(spaces, base, "0", {"a.txt": with_line(3, ours)}),
+        await kept(spaces, base, "1", {"a.txt": with_line(3, theirs), "x": "x"}),
+    ]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    return base, await spaces.place("root", base=base), merge
+
+
+async def test_settled_conflict_has_both_parents(area: Area) -> None:
+    spaces = area.spaces()
+    _, place, merge = await conflicting(spaces)
+    assert await spaces.resolve("root", message="r") == ("a.txt",)
+    left = read(place)["a.txt"].replace("<<<<<<< HEAD\n", "").replace("=======\n", "")
+    write(place, {"a.txt": left})
+    assert await spaces.resolve("root", message="r") == ("a.txt",)
+    write(place, {"a.txt": with_line(3, "TROIS DREI"), "helper": "new"})
+    settled = await area.spaces().resolve("root", message="Both")
+    assert isinstance(settled, str)
+    assert merge.conflict is not None
+    parents = git(area.repository(), "rev-parse", f"{settled}^@").split()
+    assert parents == [merge.snapshot, merge.conflict.side.snapshot]
+    assert area.snapshot(settled) == {
+        "a.txt": with_line(3, "TROIS DREI").strip(), "b.txt": "bee", "sub/c.txt": "sea", "x": "x", "helper": "new",
+    }  # fmt: skip
+    assert area.branches()["root"] == settled
+    assert git(place, "status", "--porcelain") == ""
+    assert await spaces.resolve("root", message="Both") == settled
+
+
+async def test_settling_may_delete_the_file(area: Area) -> None:
+    spaces = area.spaces()
+    _, place, _ = await conflicting(spaces)
+    (place / "a.txt").unlink()
+    settled = await spaces.resolve("root", message="r")
+    assert isinstance(settled, str)
+    assert set(area.snapshot(settled)) == {"b.txt", "sub/c.txt", "x"}
+
+
+async def test_worker_may_conclude_the_merge_itself(area: Area) -> None:
+    spaces = area.spaces()
+    _, place, merge = await conflicting(spaces)
+    write(place, {"a.txt": "both\n"})
+    git(place, "add", "a.txt")
+    git(place, "-c", "user.name=W", "-c", "user.email=w@x", "commit", "--quiet", "--message", "by hand")
+    own = git(place, "rev-parse", "HEAD")
+    assert await spaces.resolve("root", message="r") == own
+    assert git(area.repository(), "rev-parse", f"{own}^") == merge.snapshot
+
+
+async def test_merge_that_a_worker_gave_up_is_begun_again(area: Area) -> None:
+    spaces = area.spaces()
+    _, place, _ = await conflicting(spaces)
+    git(place, "merge", "--abort")
+    assert await spaces.resolve("root", message="r") == ("a.txt",)
+    assert "<<<<<<<" in read(place)["a.txt"]
+    git(place, "reset", "--quiet", "--hard")
+    write(place, {"a.txt": "own\n"})
+    assert await spaces.resolve("root", message="r") == ("a.txt",)
+    assert read(place)["a.txt"] == "own\n"
+
+
+async def test_headings_and_quoted_markers_are_no_conflict(area: Area) -> None:
+    """Seven signs are a heading in some formats, and a text about git shows markers."""
+    about = "<<<<<<< ours\n=======\n>>>>>>> theirs\n"
+    spaces = area.spaces()
+    place = await spaces.place("start", base=await spaces.begin())
+    write(place, {"doc": f"{about}Title\n=======\nmiddle\nend\n"})
+    base = await spaces.keep("start", message="m")
+    sides = [
+        await kept(spaces, base, "0", {"doc": f"{about}Title\n=======\nMIDDLE\nChapter\n=======\nend\n"}),
+        await kept(spaces, base, "1", {"doc": f"{about}Title\n=======\nMitte\nKapitel\n=======\nend\n"}),
+    ]
+    assert (await spaces.merge("root", base=base, sides=sides, message="m")).conflict is not None
+    assert await spaces.resolve("root", message="r") == ("doc",)
+    place = await spaces.place("root", base=base)
+    both = "Title\n=======\nMIDDLE Mitte\nChapter\n=======\nKapitel\n=======\nend\n>>>>>>>> eight\n"
+    write(place, {"doc": about + both})
+    assert isinstance(await spaces.resolve("root", message="r"), str)
+
+
+async def test_resolve_needs_a_conflict(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    await spaces.merge("root", base=base, sides=[], message="m")
+    with pytest.raises(WorkspaceError, match="had no conflict"):
+        await spaces.resolve("root", message="r")
+
+
+def rename(place: Path) -> None:
+    (place / "b.txt").rename(place / "renamed.txt")
+
+
+def into_directory(place: Path) -> None:
+    (place / "b.txt").unlink()
+    write(place, {"b.txt/inner": "i"})
+
+
+def link(place: Path) -> None:
+    (place / "b.txt").unlink()
+    (place / "b.txt").symlink_to("a.txt")
+
+
+def delete(place: Path) -> None:
+    (place / "b.txt").unlink()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        ({"b.txt": "1\n"}, delete, ConflictFile("b.txt", "bee\n", "1\n", None)),
+        (delete, {"b.txt": "1\n"}, ConflictFile("b.txt", "bee\n", None, "1\n")),
+        ({"new": "1\n"}, {"new": "2\n"}, ConflictFile("new", None, "1\n", "2\n")),
+        (rename, delete, ConflictFile("renamed.txt", "bee\n", "bee\n", None)),
+        (link, {"b.txt": "1\n"}, None),
+        ({"b.txt": "1\n"}, into_directory, None),
+        (into_directory, {"b.txt": "1\n"}, None),
+        ({"new": "f"}, {"new/inner": "d"}, None),
+        ({"new": "\0one"}, {"new": "\0two"}, ConflictFile("new", None, None, None)),
+        ({"new": "1" * 65_537}, {"new": "2" * 65_536}, ConflictFile("new", None, None, "2" * 65_536)),
+    ],
+    ids=(
+        "changed-deleted deleted-changed both-new renamed-deleted link-file file-dir dir-file new-file-dir binary large"
+    ).split(),
+)
+async def test_conflict_of_any_kind_keeps_both_sides(
+    area: Area,
+    ours: Callable[[Path], object] | Mapping[str, str],
+    theirs: Callable[[Path], object] | Mapping[str, str],
+    told: ConflictFile | None,
+) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = [await kept(spaces, base, "0", ours), await kept(spaces, base, "1", theirs)]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.merged == ("0",)
+    assert merge.snapshot == sides[0].snapshot
+    assert merge.conflict is not None
+    if told is not None:
+        assert merge.conflict.files == (told,)
+    else:
+        assert merge.conflict.files
+    place = await spaces.place("root", base=base)
+    for path in [*place.rglob("b.txt*"), *place.rglob("new*")]:
+        if path.is_file() and not path.is_symlink() and b"<<<<<<<" in path.read_bytes():
+            path.write_text("settled")
+    settled = await spaces.resolve("root", message="r")
+    assert isinstance(settled, str)
+    assert git(area.repository(), "rev-parse", f"{settled}^@").split() == [side.snapshot for side in sides]
+    assert git(place, "status", "--porcelain") == ""
+
+
+async def test_changes_of_mode_and_content_fit(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = [
+        await kept(spaces, base, "0", lambda place: (place / "b.txt").chmod(0o755)),
+        await kept(spaces, base, "1", {"b.txt": "bee 2\n"}),
+    ]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.conflict is None
+    assert read(await spaces.place("root", base=base))["b.txt"] == "x bee 2\n"
+
+
+async def test_file_moved_by_one_and_changed_by_the_other_has_both(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = [
+        await kept(spaces, base, "0", lambda place: (place / "a.txt").rename(place / "moved.txt")),
+        await kept(spaces, base, "1", {"a.txt": with_line(5, "FIVE")}),
+    ]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.conflict is None
+    assert area.snapshot(merge.snapshot)["moved.txt"] == with_line(5, "FIVE").strip()
+
+
+async def test_conflict_is_named_as_the_workspace_names_it(tmp_path: Path, area: Area) -> None:
+    inner = Area(area.kind, area.workspace / "sub", area.home)
+    spaces = inner.spaces()
+    base = await spaces.begin()
+    sides = [await kept(spaces, base, name, {"c.txt": name}) for name in "01"]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.conflict is not None
+    assert [file.path for file in merge.conflict.files] == ["c.txt"]
+    assert await spaces.resolve("root", message="r") == ("c.txt",)
+
+
+async def test_merge_made_anew_keeps_unfinished_work(area: Area) -> None:
+    spaces = area.spaces()
+    base, place, merge = await conflicting(spaces)
+    sides = [Side(name, area.branches()[name]) for name in "01"]
+    assert await spaces.merge("root", base=base, sides=sides, message="m") == merge
+    assert set(area.branches()) == {"0", "1", "root"}  # nobody has touched it: nothing to keep
+    write(place, {"a.txt": "half settled\n"})
+    assert await spaces.merge("root", base=base, sides=sides, message="m") == merge
+    assert area.snapshot(area.branches()["root+1"])["a.txt"] == "half settled"
+    assert "<<<<<<<" in read(place)["a.txt"]
+    write(place, {"a.txt": "settled\n"})
+    settled = await spaces.resolve("root", message="r")
+    assert await spaces.merge("root", base=base, sides=sides, message="m") == merge
+    assert area.branches()["root+2"] == settled
+
+
+async def test_user_settings_for_merges_do_not_matter(area: Area) -> None:
+    settings = (
+        "[merge]\nff = false\nconflictStyle = merge\nautoStash = true\n[rerere]\nenabled = true\nautoupdate = true\n"
+    )
+    with (area.workspace.parent / "home" / ".gitconfig").open("a") as file:
+        file.write(f"{settings}[commit]\ngpgSign = true\n[core]\neditor = false\n")
+    spaces = area.spaces()
+    for attempt in range(2):
+        _, place, merge = await conflicting(area.spaces(), theirs=f"DREI {attempt}")
+        assert merge.conflict is not None
+        assert "|||||||" in read(place)["a.txt"]
+        write(place, {"a.txt": "both\n"})
+        assert isinstance(await spaces.resolve("root", message="r"), str)
+        for name in ("0", "1", "root"):
+            await spaces.drop(name)
+
+
+async def test_merge_that_git_refuses_is_said(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    with pytest.raises(WorkspaceError, match="cannot be compared"):
+        await spaces.merge("root", base=base, sides=[Side("0", "1" * 40)], message="m")
+    assert read(await spaces.place("root", base=base)) == dict(START)
