@@ -21,6 +21,8 @@ _Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 class AcpOptions(ConfinementOptions):
     """Options of the kind `acp`, beside those of its sandbox and its limits.
 
+    Of `grace_s`, half is for ending its turn when it is cancelled, half between SIGTERM and being killed.
+
     Attributes:
         command: What starts the agent as an ACP server on its standard streams: `opencode acp`. An argument list, or
             one string that is split by shell-like rules. No shell runs it.

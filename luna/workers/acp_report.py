@@ -53,6 +53,14 @@ def once_more(reason: str) -> str:
     )
 
 
+def after_denial() -> str:
+    """The prompt after a turn without a report in which something was denied: some agents stop at that."""
+    return (
+        "Something that you asked for was denied, and stays denied. Go on with the task without it where you can; "
+        "otherwise report STUCK with what is missing. End with the report as described, and nothing after it."
+    )
+
+
 def read_report(text: str, schema: Mapping[str, JsonValue] | None) -> Report:
     """The report at the end of a message.
 

@@ -98,6 +98,7 @@ class Session:
         self._workspace = workspace
         self._feed = feed
         self._id = ""
+        self._denials_before = 0
         self._wire = _Wire(talk, feed, self._on_update)
         self._client = _Client(options.permissions, places, self.updates, feed)
         self._agent = acp.connect_to_agent(cast("acp.Client", self._client), self._wire)
@@ -106,6 +107,11 @@ class Session:
     def fault(self) -> str:
         """See the class."""
         return self._wire.fault
+
+    @property
+    def was_denied(self) -> bool:
+        """Whether something was denied to the agent in its last turn."""
+        return self._client.denials > self._denials_before
 
     async def open(self) -> None:
         """Greet the agent, open the session and set what it is to be set to.
@@ -144,6 +150,7 @@ class Session:
             ConnectionError: If it has gone away.
         """
         self.updates.begin_turn()
+        self._denials_before = self._client.denials
         turn = asyncio.ensure_future(self._agent.prompt(session_id=self._id, prompt=[acp.text_block(text)]))
         try:
             await asyncio.wait({turn})
@@ -276,6 +283,7 @@ class _Client:
         self._updates = updates
         self._feed = feed
         self.called_off = False
+        self.denials = 0
 
     async def request_permission(
         self,
@@ -297,6 +305,7 @@ class _Client:
             denied = "the agent offers no way to allow it once"
             chosen = by_kind.get("reject_once")
         if denied:
+            self.denials += 1
             await self._feed.put(Note(text=f"denied: {call.name} {clip(call.title, limit_bytes=200).text}: {denied}"))
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))

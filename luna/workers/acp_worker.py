@@ -39,13 +39,14 @@ from luna.redact import redact
 from luna.sandbox import Confined, Confinement
 from luna.text import clip
 from luna.workers.acp import AcpOptions
-from luna.workers.acp_report import once_more, prompt, read_report
+from luna.workers.acp_report import after_denial, once_more, prompt, read_report
 from luna.workers.acp_session import Feed, Session
 from luna.workers.outcome import NoRecordError, judge
 from luna.workers.shared import WorkerSettings
 
 _STDERR_BYTES: Final = 65_536
-_TURNS: Final = 2
+_DENIALS: Final = 5
+"""So many times an agent that stops at a denial is told to go on without."""
 _EXIT_S: Final = 1.0
 """How long an agent that has ended its output may take to exit by itself."""
 _MESSAGE_BYTES: Final = 2_000
@@ -58,8 +59,9 @@ _STATUS_KEYS: Final = ("status", "statusCode", "status_code", "httpStatus")
 class AcpWorker:
     """Starts an agent for each delivery and lets it do the task; when this ends, all that it started has been ended.
 
-    It finds the workspace in `SOL_WORKSPACE` and the attempt's key, the same for a redelivery, in `SOL_ATTEMPT`. A turn
-    that ends without a valid report is followed by one more, in which it is asked for the report alone.
+    It finds the workspace in `SOL_WORKSPACE` and the attempt's key, the same for a redelivery, in `SOL_ATTEMPT`. After
+    a turn that ends without a valid report it is asked once more, for the report alone; before that, where it stopped
+    because something was denied, up to five times to go on without.
 
     Args:
         options: Which agent, and how.
@@ -80,7 +82,8 @@ class AcpWorker:
         self._processes = settings.processes
         self._confinement = Confinement(options, programs=self._argv[:1])
         limits = self._confinement.limits(timeout_s=options.timeout_s, output_bytes=_STDERR_BYTES)
-        self._limits = replace(limits, inactivity_s=options.inactivity_s)
+        # The other half of the grace time is for its turn.
+        self._limits = replace(limits, inactivity_s=options.inactivity_s, grace_s=options.grace_s / 2)
 
     async def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Let the agent work; yields what it does, and one report.
@@ -152,7 +155,8 @@ class AcpWorker:
         schema = assignment.expected_output.json_schema
         text = prompt(assignment, delivery, token=delivery.fence or secrets.token_hex(8))
         paid_usd = 0.0
-        for _ in range(_TURNS):
+        denials, asked_again = 0, False
+        while True:
             response = await session.prompt(text)
             cost_usd = session.updates.cost_usd or 0.0
             if (spent := _spent(response, cost_usd - paid_usd)) is not None:
@@ -164,10 +168,15 @@ class AcpWorker:
             try:
                 return read_report(message, schema)
             except NoRecordError as error:
-                failure = error
-            text = once_more(str(failure))
-        reason = f"{self._name} has not reported, asked twice: {failure}"
-        return Failed(kind=failure.kind, reason=reason, evidence=_said(message))
+                if session.was_denied and denials < _DENIALS:
+                    denials += 1
+                    text = after_denial()
+                elif asked_again:
+                    reason = f"{self._name} has not reported, asked twice: {error}"
+                    return Failed(kind=error.kind, reason=reason, evidence=_said(message))
+                else:
+                    asked_again = True
+                    text = once_more(str(error))
 
     def _stopped(self, why: _StoppedEarly, message: str) -> Report:
         """The report on a turn that did not end of itself, whatever its last message claims. Source: S52, STAT-01."""

@@ -10,7 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
+from luna.clock import SystemClock
 from luna.errors import Interruption, ModelError, WorkerConfigError
+from luna.monitor import Monitors, MonitorSettings
 from luna.process import ProcessRegistry
 from luna.protocol import (
     Action,
@@ -26,6 +28,7 @@ from luna.protocol import (
     Usage,
     WorkerSpec,
 )
+from luna.supervisor import Finished, supervise
 from luna.workers import acp as acp_kind
 from luna.workers.acp_worker import AcpWorker
 from luna.workers.registry import known_kinds, make_worker
@@ -320,6 +323,29 @@ async def test_cancelled_agent_is_asked_to_end_its_turn_and_then_ended(tmp_path:
     pids = next(value for what, value in told if what == "pid")
     assert not any(is_alive(pid) for pid in pids)
     assert list((tmp_path / "processes").iterdir()) == []
+
+
+@pytest.mark.req("S06")
+async def test_agent_that_leaves_the_workspace_without_asking_is_stopped(tmp_path: Path) -> None:
+    call = {"toolCallId": "c1", "kind": "edit", "title": "edit", "status": "completed"}
+    step = {"update": {"sessionUpdate": "tool_call", **call, "locations": [{"path": "/etc/hosts"}]}}
+    made = worker([step, {"wait": "cancel"}, {"stop": "cancelled"}], log=str(tmp_path / "log"))
+    task = assignment()
+    before = {child.pid for child in psutil.Process().children()}
+    outcome = await supervise(
+        made,
+        task,
+        Delivery(key="r/0/attempt/1", workspace=tmp_path),
+        clock=SystemClock(),
+        monitors=Monitors.from_settings(MonitorSettings(), task),
+    )
+    assert isinstance(outcome, Finished)
+    assert outcome.stopped
+    assert isinstance(outcome.report, Stuck)
+    assert outcome.report.kind == StuckKind.SCOPE
+    assert not any("still running" in text for text in outcome.report.evidence)
+    assert {child.pid for child in psutil.Process().children()} <= before
+    assert '["cancel", "s1"]' in (tmp_path / "log").read_text()
 
 
 async def test_agent_that_never_greets_is_ended_when_cancelled(tmp_path: Path) -> None:

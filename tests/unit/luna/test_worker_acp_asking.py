@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from luna.errors import WorkerConfigError
-from luna.protocol import Action, Note
+from luna.protocol import Action, FailedKind, Note
 from tests.support.acp_runs import DONE, Step, run
 from tests.support.processes import until
 
@@ -56,6 +56,21 @@ async def test_permissions_are_granted_once_or_denied_and_nothing_else_stops(tmp
     first, second = [note.text for note in ran.of(Note) if note.text.startswith("denied")]
     assert first == "denied: execute to execute: permissions: allow_edits does not grant actions of kind 'execute'"
     assert "outside" in second or "no path inside the workspace" in second
+
+
+@pytest.mark.case("PAR-03")
+async def test_agent_that_stops_at_a_denial_is_told_to_go_on_without(tmp_path: Path) -> None:
+    ran = await run(tmp_path, [ask("execute")], [ask("execute"), {"say": "It is denied."}], [{"say": "Well."}], [DONE])
+    assert ran.success.result == 7
+    endings = [prompt.partition(".")[0] for prompt in ran.told("prompt")[1:]]
+    assert endings[:2] == ["Something that you asked for was denied, and stays denied"] * 2
+    assert endings[2].startswith("Your report cannot be read")
+
+
+async def test_agent_that_does_nothing_but_be_denied_comes_to_an_end(tmp_path: Path) -> None:
+    ran = await run(tmp_path, [ask("execute")])
+    assert ran.failed.kind == FailedKind.NO_STATUS
+    assert len(ran.told("prompt")) == 1 + 5 + 1
 
 
 async def test_option_is_chosen_by_its_kind(tmp_path: Path) -> None:
