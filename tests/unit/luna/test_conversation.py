@@ -48,6 +48,7 @@ async def test_writing_much_waits_for_the_reader_of_it(tmp_path: Path) -> None:
     async with converse(["sh", "-c", "sleep 0.1; wc -c"], cwd=tmp_path, limits=ROOMY) as talk:
         talk.writer.write(b"x" * 5_000_000)
         await talk.writer.drain()
+        assert talk.writer.can_write_eof()
         talk.writer.write_eof()
         assert talk.writer.is_closing()
         assert (await talk.reader.readline()).split() == [b"5000000"]
@@ -144,6 +145,23 @@ async def test_cancellation_again_and_again_returns_only_when_all_is_ended(tmp_p
         await asyncio.sleep(0)
     assert task.cancelled()
     assert all_gone(pids)
+
+
+async def test_cancellation_while_it_is_left_is_kept(tmp_path: Path) -> None:
+    terms: list[bool] = []
+
+    async def talk_shortly() -> None:
+        script = "trap 'echo term >&2' TERM; echo ready; while :; do sleep 0.02; done"
+        async with converse(["sh", "-c", script], cwd=tmp_path, limits=QUICK) as talk:
+            await talk.reader.readline()
+            watch = asyncio.create_task(until(lambda: "term" in talk.stderr_tail))
+            watch.add_done_callback(lambda _: terms.append(True))
+
+    task = asyncio.create_task(talk_shortly())
+    await until(lambda: bool(terms))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_cancellation_of_everything_at_its_start_leaves_nothing(tmp_path: Path) -> None:
