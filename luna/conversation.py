@@ -45,7 +45,7 @@ async def converse(
         cwd: Where it runs.
         limits: What it may use. `output_bytes` is for standard error; what is read here is not kept.
         env: Added to `child_environment`.
-        registry: Where to record it while it runs.
+        registry: As for `run_process`.
 
     Raises:
         NotStartedError: If it cannot be started.

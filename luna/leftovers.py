@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -269,6 +270,10 @@ class ProcessRegistry:
         # One write call, which a kill does not cut; no fsync, since a power cut ends the children too.
         with self._file(token).open("ab", buffering=0) as file:
             file.write(record.model_dump_json().encode() + b"\n")
+
+
+AMBIENT: Final[ContextVar[ProcessRegistry | None]] = ContextVar("luna_processes", default=None)
+"""Where commands are recorded that were given no registry: that of the attempt in whose task they are run."""
 
 
 async def _until_gone(families: list[Family], seconds: float) -> None:

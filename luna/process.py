@@ -19,8 +19,8 @@ from typing import Final, Literal
 
 from luna.child import Child, OnOutput
 from luna.errors import LunaError, WorkerConfigError
-from luna.launch import child_environment, explain, marked, split_command, start
-from luna.leftovers import KILL_ROUND_S, KILL_ROUNDS, Family, Origin, ProcessRegistry
+from luna.launch import child_environment, explain, marked, program_of, split_command, start
+from luna.leftovers import AMBIENT, KILL_ROUND_S, KILL_ROUNDS, Family, Origin, ProcessRegistry
 from luna.output import LineSplitter
 from luna.processtable import POLL_S, look, pipe_writers
 
@@ -39,6 +39,7 @@ __all__ = [
 ProcessKind = Literal["exited", "killed", "timeout", "inactive", "output_limit", "not_started"]
 _SETTLE_S: Final = 0.25
 """How long what a command leaves behind may finish by itself after a normal end (`> >(tee log)`)."""
+_FIRST_PAUSE_S: Final = 0.001
 _log = logging.getLogger(__name__)
 
 
@@ -146,7 +147,7 @@ async def run_process(
         env: Added to `child_environment`.
         on_line: Called in the event loop with each line of stdout, cut at `LINE_BYTES`. What it raises ends the command
             and is raised here.
-        registry: Where to record it while it runs.
+        registry: Where to record it while it runs; None: where the attempt records that this is called in, if any.
 
     Raises:
         WorkerConfigError: If `argv` is empty, or the system is not POSIX.
@@ -221,8 +222,9 @@ class Running:
         if not argv:
             raise WorkerConfigError("argv is empty; give at least the program.")
         token = secrets.token_hex(16)
+        registry = AMBIENT.get() if registry is None else registry
         if registry is not None:
-            registry.expect(token, argv[0])
+            registry.expect(token, program_of(argv))
         try:
             popen = start(
                 argv,
@@ -321,6 +323,7 @@ class Running:
 
     async def _gone_within(self, seconds: float) -> bool:
         deadline = self._loop.time() + seconds
+        pause_s = _FIRST_PAUSE_S
         while True:
             with suppress(OSError):  # out of file handles: not known, so not gone
                 if not self.child.open_pipes() and self._family.is_gone():
@@ -329,9 +332,10 @@ class Running:
             if left <= 0:
                 return False
             try:
-                await self.child.wait(min(POLL_S, left))
+                await self.child.wait(min(pause_s, left))
             except asyncio.CancelledError:
                 self._cancelled = True
+            pause_s = min(2 * pause_s, POLL_S)
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(OSError):  # out of file handles: the group has got it

@@ -15,7 +15,7 @@ from typing import Any
 from luna.clock import Clock
 from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.gate import Gates
-from luna.leftovers import ProcessRegistry
+from luna.leftovers import AMBIENT, ProcessRegistry
 from luna.monitor import Monitors
 from luna.protocol import (
     Action,
@@ -265,10 +265,13 @@ class LocalDispatcher:
         spec, worker = self._worker(request.worker)
         assignment = Assignment.model_validate(request.assignment)
         use = self._use
+        key = f"{use.run}/{command.node}/{command.kind}/{command.n}"
+        if use.processes is not None:
+            AMBIENT.set(use.processes.for_attempt(key))
         if use.around is not None:
             use.around(len(command.node), lambda usage: self._progress(command, running, Spent(usage=usage)))
         delivery = Delivery(
-            key=f"{use.run}/{command.node}/{command.kind}/{command.n}",
+            key=key,
             workspace=path,
             partial=request.partial,
             answers=request.answers,

@@ -239,7 +239,7 @@ async def test_run_whose_integration_raises_leaves_no_process(engine: Engine, ki
 
 
 @pytest.mark.case("PROC-01")
-@pytest.mark.parametrize(("kind", "command"), COMMANDS)
+@pytest.mark.parametrize(("kind", "command"), [*COMMANDS, *FUNCTIONS])
 async def test_second_interrupt_ends_all_at_once(engine: Engine, kind: str, command: str) -> None:
     engine.writes(kind, command, grace_s=4)
     process = engine.start("solve", "task.yaml")
@@ -253,7 +253,7 @@ async def test_second_interrupt_ends_all_at_once(engine: Engine, kind: str, comm
 
 
 @pytest.mark.case("PROC-01")
-@pytest.mark.parametrize(("kind", "command"), COMMANDS)
+@pytest.mark.parametrize(("kind", "command"), [*COMMANDS, *FUNCTIONS])
 async def test_next_start_ends_and_tells_what_a_killed_engine_left(
     engine: Engine, bystander: int, kind: str, command: str
 ) -> None:
