@@ -15,6 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from luna.callables import in_thread
+from luna.conversation import finish
 from luna.inputs import InputError, as_bytes, materialise, materialise_all
 from luna.output import LINE_BYTES
 from luna.process import ProcessRegistry, ProcessResult, run_process, split_command
@@ -184,7 +185,8 @@ class CommandWorker:
                     yield event
             result = process.result()
         finally:
-            await _ended(process)
+            if await finish(process):
+                raise asyncio.CancelledError
         yield self._judged(result, command, leave_out=_is_progress)
 
     def _judged(
@@ -246,16 +248,3 @@ def _is_progress(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and isinstance(value.get("type"), str) and value["type"] in _EVENT_TYPES
-
-
-async def _ended(task: asyncio.Task[ProcessResult]) -> None:
-    """End a task and wait for that, also when cancelled meanwhile: it ends its process in bounded time."""
-    cancelled = False
-    task.cancel()
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        raise asyncio.CancelledError
