@@ -13,7 +13,7 @@ from pathlib import Path
 import actors
 
 from luna.testing import ScriptedServer
-from sol import Sol, load_task
+from sol.cli import main as sol
 
 HERE = Path(__file__).parent
 
@@ -34,10 +34,13 @@ def prepare(directory):
 
 
 def solve(directory):
-    """Solve the task with scripted models behind a real server."""
+    """Solve the task by the command line, with scripted models behind a real server; the exit code."""
     with ScriptedServer(actors.reply, models=("sol", "luna")) as server:
-        sol = Sol(sol_model="openai:sol", luna_model="openai:luna", base_url=server.url, workspace=directory)
-        return sol.solve(load_task(directory / "task.yaml"))
+        models = ["--sol-model", "openai:sol", "--luna-model", "openai:luna", "--base-url", server.url]
+        try:
+            sol(["solve", str(directory / "task.yaml"), "--workspace", str(directory), *models])
+        except SystemExit as ended:
+            return ended.code
 
 
 def main(words):
@@ -47,11 +50,9 @@ def main(words):
     if "--prepare" in words:
         print(f"made {directory}; now: sol solve {directory / 'task.yaml'} --model openai:NAME")
         return
-    run = solve(directory)
-    print(run.tree)
-    print(run.reason or run.result)
+    code = solve(directory)
     print(git(directory, "log", "--graph", "--oneline", "--all"))
-    sys.exit(0 if run.solved else 1)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+"""`--isolation` and `sol workspaces`, as people type them."""
+
+import pytest
+
+from sol.tree.events import EventType
+from tests.support.cli import CommandLine
+from tests.support.editing import git
+
+
+@pytest.fixture
+def repository(sol: CommandLine) -> CommandLine:
+    """The command line in a repository that holds the worker and two tasks: one is done, one is too much."""
+    sol.task("one.yaml", numbers="[3]", strategy="single", more="isolation: worktree")
+    sol.task("two.yaml", numbers="[3, 4]", strategy="single", more="isolation: worktree")
+    git(sol.directory, "init", "-q", "-b", "main")
+    git(sol.directory, "add", "-A")
+    git(sol.directory, "commit", "-q", "-m", "begin")
+    return sol
+
+
+def test_work_is_brought_home_and_said_so(repository: CommandLine) -> None:
+    ended = repository("solve", "one.yaml", "--json")
+    assert ended.code == 0
+    assert repository.attempts == ["/attempt/1"]
+    summary = ended.lines[-1]
+    assert summary["landed"]["landed"]
+    assert summary["landed"]["changed"] == ["attempts.txt"]
+    assert EventType.ANSWER in {line["type"] for line in ended.lines}
+    shown = repository("show", "latest")
+    assert summary["landed"]["note"] in shown.out + shown.err
+    story = repository("show", "latest", "--node", ".")
+    assert "its work: " in story.out
+    assert "land 1 started" in story.out
+    assert repository("workspaces", "list").err.startswith("No run in .sol/runs.db has kept anything.")
+
+
+def test_work_in_no_result_is_kept_until_somebody_removes_it(repository: CommandLine) -> None:
+    ended = repository("solve", "two.yaml")
+    assert ended.code == 1
+    assert "work that is in no result is kept; see it with: sol workspaces list" in ended.err
+    run = repository.run_id()
+    (kept,) = repository("workspaces", "list", "--json").lines
+    assert (kept["run"], kept["status"], kept["place"]) == (run, "failed", "root.1")
+    assert git(repository.directory, "show", f"{kept['where']}:attempts.txt").endswith("/attempt/1")
+    table = repository("workspaces", "list").out.splitlines()
+    assert table[0].split() == ["RUN", "STATUS", "PLACE", "SNAPSHOT", "WHERE"]
+    assert table[1].split() == [run, "failed", "root.1", kept["snapshot"][:12], kept["where"]]
+    cleaned = repository("workspaces", "clean", run)
+    assert (cleaned.code, cleaned.out) == (0, f"removed root.1: {kept['where']}\n")
+    assert repository("workspaces", "clean", "latest").err == "There was nothing to remove.\n"
+    assert git(repository.directory, "branch", "--format=%(refname:short)") == "main"
+
+
+def test_isolation_of_the_command_line_comes_before_the_tasks(repository: CommandLine) -> None:
+    ended = repository("solve", "one.yaml", "--isolation", "in_place", "--json")
+    assert ended.lines[-1]["landed"] is None
+    assert repository.attempts == ["/attempt/1"]
+    dirty = repository("solve", "one.yaml")
+    assert dirty.code == 2
+    assert "attempts.txt" in dirty.err
+    copied = repository("solve", "one.yaml", "--isolation", "copy", "--json")
+    assert copied.lines[-1]["landed"]["changed"] == ["attempts.txt"]
+    assert repository.attempts == ["/attempt/1", "/attempt/1"]
+    assert repository("workspaces", "clean", "latest").err == "There was nothing to remove.\n"
+
+
+def test_run_that_was_not_isolated_has_nothing_to_remove(sol: CommandLine) -> None:
+    assert sol("workspaces", "list").err == "No run in .sol/runs.db has kept anything.\n"
+    assert sol("workspaces", "clean", "latest").code == 3
+    sol("solve", sol.task(numbers="[3]"))
+    assert sol("workspaces", "clean", "latest").err == "There was nothing to remove.\n"
+    assert sol("solve", sol.task(), "--isolation", "bubble").code == 2
