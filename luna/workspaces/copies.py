@@ -5,7 +5,7 @@ Must never change the workspace before its result lands, and then no file that s
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from luna.process import ProcessRegistry
 from luna.workspaces.files import Change, Entry, bring, foreign
 from luna.workspaces.git import author, check_version, checked_snapshot, fields, joined, some
 from luna.workspaces.places import RESULT, Ready, remove
-from luna.workspaces.protocol import Landed, WorkspaceError
+from luna.workspaces.protocol import Kept, Landed, WorkspaceError
 from luna.workspaces.snapshot import files_below
 from luna.workspaces.spaces import GitSpaces, Opened, named_in
 
@@ -76,12 +76,10 @@ class CopySpaces(GitSpaces):
             files = await asyncio.to_thread(self._all_files, opened)
         except OSError as error:
             raise WorkspaceError(f"Workspace {str(self._workspace)!r} cannot be copied: {error}") from error
-        index = self._repository / "begin.index"
-        remove(index)
-        git = replace(opened.main, index=index)
         # As large files, they go into one pack each time instead of a file each.
-        words = ("update-index", "-z", "--add", "--remove", "--stdin")
-        await git.run("-c", "core.bigFileThreshold=1", *words, stdin=joined(files))
+        options = (*opened.main.options, "-c", "core.bigFileThreshold=1")
+        git = replace(opened.main, options=options).with_new_index(self._repository / "begin.index")
+        await git.run("update-index", "-z", "--add", "--remove", "--stdin", stdin=joined(files))
         tree = await git.line("write-tree")
         base = await opened.places.commit(tree, [], message="The workspace as the run began", date=0)
         await opened.places.git.run("update-ref", self._base_ref, base)
@@ -111,13 +109,23 @@ class CopySpaces(GitSpaces):
         note = f"The result was brought into the workspace: {len(names)} changed files."
         return Landed(landed=True, where="", note=note, changed=names)
 
+    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+        """See `Workspaces`."""
+        if self._repository.is_dir():
+            return await super().finish(result=result)
+        await self._remove_directory()  # it was finished before, or never begun
+        return ()
+
+    def _locks(self, repository: Path) -> Iterable[Path]:
+        return (*repository.glob("*.lock"), *repository.glob("refs/**/*.lock"))
+
     def _where(self, ref: str) -> str:
         return f"{ref.removeprefix('refs/heads/')} in {self._repository}"
 
     async def _find(self) -> Opened:
         if not self._repository.is_dir():
             raise WorkspaceError(f"Run {self.run!r} has no copy below {str(self._home)!r}; begin it first.")
-        git = replace(self._git, repository=self._repository, identity=await author(self._git))
+        git = replace(self._git, repository=self._repository, options=await author(self._git))
         places = self._places(replace(git, directory=self._repository), root=self._workspace, ignored=True)
         return Opened(places, git.within(self._workspace))
 
@@ -156,16 +164,15 @@ class CopySpaces(GitSpaces):
         return changes
 
     async def _bring(self, opened: Opened, snapshot: str, changes: Mapping[bytes, Change]) -> None:
-        source, index = self._directory / ".landing", self._directory / ".landing.index"
+        source = self._directory / ".landing"
         await asyncio.to_thread(remove, source)
         source.mkdir()
-        git = opened.main.within(source, index=index)
+        git = opened.main.within(source).with_new_index(self._directory / ".landing.index")
         await git.run("read-tree", snapshot)
         new = joined(path for path, change in changes.items() if change.new is not None)
         await git.run("checkout-index", "-z", "--stdin", stdin=new)
         await asyncio.to_thread(bring, self._workspace, source, changes, mark=self.run)
         await asyncio.to_thread(remove, source)
-        remove(index)
 
     async def _result(self, opened: Opened, snapshot: str) -> Path:
         """The directory with the result, made if it is not there."""

@@ -114,9 +114,9 @@ def _is_expected(root: Path, change: Change, changes: Mapping[bytes, Change]) ->
     now = state(root, change.path)
     if now in (change.old or "missing", change.new or "missing"):
         return True
-    if now == "behind":  # a file or link that goes away makes room for a directory
-        above = [parent for parent in _parents(change.path) if parent in changes]
-        return change.old is None and any(changes[parent].new is None for parent in above)
+    if now == "behind":  # a file above goes away for a directory, or has come for one already; it is judged itself
+        above = [changes[parent] for parent in _parents(change.path) if parent in changes]
+        return any(change.new is None or parent.new is None for parent in above)
     if now == "directory" and change.new is None:
         return any(other.new is not None and other.path.startswith(change.path + b"/") for other in changes.values())
     if now == "directory":

@@ -65,7 +65,7 @@ class Git:
         work_tree: Its files; None: as the repository says. A `.git` in it is never read then, so that whoever works
             there cannot lead these commands to another repository.
         registry: Where running commands are recorded.
-        identity: Options that name the author of commits.
+        options: Options of git itself, such as those of `author`.
         index: Another index file to work on.
     """
 
@@ -73,13 +73,18 @@ class Git:
     repository: Path | None = None
     work_tree: Path | None = None
     registry: ProcessRegistry | None = None
-    identity: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     index: Path | None = None
 
-    def within(self, work_tree: Path, *, repository: Path | None = None, index: Path | None = None) -> "Git":
+    def with_new_index(self, index: Path) -> "Git":
+        """The same with an index file that is empty at first, whatever a killed command has left there."""
+        for file in (index, index.with_name(f"{index.name}.lock")):
+            file.unlink(missing_ok=True)
+        return replace(self, index=index)
+
+    def within(self, work_tree: Path, *, repository: Path | None = None) -> "Git":
         """The same for the files of a directory."""
-        repository = repository or self.repository
-        return replace(self, directory=work_tree, work_tree=work_tree, repository=repository, index=index)
+        return replace(self, directory=work_tree, work_tree=work_tree, repository=repository or self.repository)
 
     async def ask(self, *words: str, stdin: bytes = b"", date: int | None = None) -> Answer:
         """Run a command whose exit code tells something.
@@ -100,7 +105,7 @@ class Git:
         if date is not None:
             environment |= {"GIT_AUTHOR_DATE": f"@{date} +0000", "GIT_COMMITTER_DATE": f"@{date} +0000"}
         result = await run_process(
-            ["git", *_OPTIONS, *self.identity, *where, *words],
+            ["git", *_OPTIONS, *self.options, *where, *words],
             cwd=self.directory,
             limits=ProcessLimits(
                 timeout_s=TIMEOUT_S, output_bytes=_OUTPUT_BYTES, stop_at_output_bytes=_OUTPUT_BYTES // 2

@@ -50,8 +50,13 @@ async def list_kept(workspace: Path, home: Path) -> list[Kept]:
         home: The `.sol` directory.
     """
     kept: list[Kept] = []
-    for spaces in await _all_runs(workspace, home):
+    runs = await _all_runs(workspace, home)
+    for spaces in runs:
         kept += await spaces.kept()
+    known = {spaces.run for spaces in runs}
+    for place in sorted((home / "worktrees").glob("[!.]*/[!.]*/")):
+        if place.parent.name not in known:  # of a repository that is gone
+            kept.append(Kept(place.parent.name, place.name, str(place), ""))
     return kept
 
 
@@ -78,7 +83,7 @@ async def remove_kept(workspace: Path, home: Path, run: str) -> tuple[Kept, ...]
 async def _all_runs(workspace: Path, home: Path) -> list[GitSpaces]:
     """The workspaces of all runs that have left something, in order of their ids."""
     parent = home / "worktrees"
-    copies = {path.parent.name for path in parent.glob("*/.repository")}
+    copies = {path.parent.name for path in parent.glob("*/.repository") if is_name(path.parent.name)}
     worktrees: set[str] = set()
     if (await Git(directory=workspace).ask("rev-parse", "--git-dir")).code == 0:
         refs = await Git(directory=workspace).refs("refs/sol/*/base")

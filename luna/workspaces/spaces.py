@@ -7,7 +7,7 @@ import asyncio
 import logging
 import posixpath
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -69,6 +69,10 @@ class GitSpaces(ABC):
         """Find the repository; changes nothing."""
 
     @abstractmethod
+    def _locks(self, repository: Path) -> Iterable[Path]:
+        """Locks in a repository that can only be of git commands of this run."""
+
+    @abstractmethod
     def _where(self, ref: str) -> str:
         """Tell people where a branch is."""
 
@@ -90,8 +94,7 @@ class GitSpaces(ABC):
         parent = self._directory.parent
         parent.mkdir(parents=True, exist_ok=True)
         (parent / ".gitignore").write_text("*\n")  # places are no files of the repository that `home` may be in
-        refs = opened.places.repository / "refs"
-        for lock in (*(refs / "heads" / "sol" / self.run).glob("*.lock"), *(refs / "sol" / self.run).glob("*.lock")):
+        for lock in self._locks(opened.places.repository):
             lock.unlink(missing_ok=True)
 
     def _places(self, repository: Git, *, root: Path, ignored: bool) -> Places:
@@ -179,6 +182,7 @@ class GitSpaces(ABC):
         kept = await self._kept(opened)
         if not kept:
             await self._forget(opened)
+        self._forget_commands()
         return kept
 
     async def kept(self) -> tuple[Kept, ...]:
@@ -193,6 +197,7 @@ class GitSpaces(ABC):
             await opened.places.remove(name)
         await opened.places.git.delete_refs(await opened.places.git.refs(*self._patterns))
         await self._forget(opened)
+        self._forget_commands()
         return kept
 
     async def _kept(self, opened: Opened) -> tuple[Kept, ...]:
@@ -205,10 +210,19 @@ class GitSpaces(ABC):
     async def _forget(self, opened: Opened) -> None:
         """Remove what is left once nothing is kept."""
         await opened.places.git.delete_refs(await opened.places.git.refs(self._base_ref))
-        await asyncio.to_thread(remove, self._directory)
+        await self._remove_directory()
         self._opened = None
-        with suppress(OSError):  # something else is recorded there
-            self._registry.directory.rmdir()
+
+    def _forget_commands(self) -> None:
+        """Remove the records of git commands: none is running, and those of killed ones have been ended before."""
+        remove(self._registry.directory)
+
+    async def _remove_directory(self) -> None:
+        gone = self._directory.with_name(f".{self.run}.gone")  # nobody takes a half removed one for a whole one
+        await asyncio.to_thread(remove, gone)
+        with suppress(FileNotFoundError):
+            self._directory.rename(gone)
+        await asyncio.to_thread(remove, gone)
 
     async def _hand_over(
         self, places: Places, place: Place, base: str, *, theirs: str = "", disputed: tuple[Disputed, ...] = ()

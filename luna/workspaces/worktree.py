@@ -3,18 +3,17 @@
 Must never touch the files of the workspace but by fast-forwarding it to a result, nor begin where work could be lost.
 """
 
-import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from luna.workspaces.files import read_file, state
-from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, joined, some
+from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, some
 from luna.workspaces.places import RESULT, remove
 from luna.workspaces.protocol import Landed, WorkspaceError
 from luna.workspaces.spaces import GitSpaces, Opened, named_in
+from luna.workspaces.undoing import undo_fast_forward
 
-_WHOLE_FILE: Final = 1 << 27
 _IN_PROGRESS: Final = {
     "MERGE_HEAD": "merge",
     "CHERRY_PICK_HEAD": "cherry-pick",
@@ -61,7 +60,7 @@ class WorktreeSpaces(GitSpaces):
             return Landed(landed=True, where="", note=note, changed=names)
         why = "another commit is checked out now"
         if head == base:
-            why = await self._fast_forward(opened, snapshot, frozenset(paths))
+            why = await self._fast_forward(opened, base, snapshot)
         if not why:
             note = f"The workspace was fast-forwarded from {base[:12]} to {snapshot[:12]}."
             return Landed(landed=True, where="", note=note, changed=names)
@@ -69,6 +68,9 @@ class WorktreeSpaces(GitSpaces):
         branch = places.branch(RESULT)
         note = f"The result is on branch {branch} only, since {why}; get it with: git merge {branch}"
         return Landed(landed=False, where=branch, note=note, changed=names)
+
+    def _locks(self, repository: Path) -> Iterable[Path]:
+        return (*repository.glob(f"refs/heads/sol/{self.run}/*.lock"), *repository.glob(f"refs/sol/{self.run}/*.lock"))
 
     def _where(self, ref: str) -> str:
         return ref.removeprefix("refs/heads/")
@@ -87,7 +89,7 @@ class WorktreeSpaces(GitSpaces):
             raise WorkspaceError(f"Workspace {workspace!r} is {what}; use a clone or a work tree of it.")
         top = Path(await self._git.line("rev-parse", "--show-toplevel"))
         common = Path(await self._git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        main = replace(self._git, directory=top, identity=await author(self._git))
+        main = replace(self._git, directory=top, options=await author(self._git))
         places = self._places(replace(main, directory=common, repository=common), root=top, ignored=False)
         return Opened(places, main, self._workspace.relative_to(top).as_posix())
 
@@ -114,63 +116,25 @@ class WorktreeSpaces(GitSpaces):
         for ref in taken:
             raise WorkspaceError(f"Branch {self._where(ref)!r} is in the way of the run's branches; rename it.")
 
-    async def _dirty(self, opened: Opened, *, but: frozenset[bytes] = frozenset()) -> list[bytes]:
-        """Paths with changes that are not committed, and new files, but for byproducts and what is in `home`.
-
-        Args:
-            opened: The repository.
-            but: Paths that may be staged, as long as the files are as staged.
-        """
+    async def _dirty(self, opened: Opened) -> list[bytes]:
+        """Paths with changes that are not committed, and new files, but for byproducts and what is in `home`."""
         words = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
-        entries = [(entry[1:2], entry[3:]) for entry in fields(await opened.main.run(*words))]
-        left_out = opened.places.left_out
-        return [path for y, path in entries if not left_out(path.rstrip(b"/")) and not (y == b" " and path in but)]
+        paths = [entry[3:] for entry in fields(await opened.main.run(*words))]
+        return [path for path in paths if not opened.places.left_out(path.rstrip(b"/"))]
 
-    async def _fast_forward(self, opened: Opened, snapshot: str, paths: frozenset[bytes]) -> str:
+    async def _fast_forward(self, opened: Opened, base: str, snapshot: str) -> str:
         """Fast-forward the workspace; say why not if that cannot be."""
         begun = self._directory / ".landing"
         try:
-            done = frozenset[bytes]()
             if begun.exists() and begun.read_text() == snapshot:
-                done = await self._go_on(opened, snapshot, paths)
-            if dirty := await self._dirty(opened, but=done):
+                await undo_fast_forward(opened.main, base=base, snapshot=snapshot, scratch=self._directory)
+            if dirty := await self._dirty(opened):
                 return f"there are changes that are not committed: {some(dirty)}"
             self._directory.mkdir(parents=True, exist_ok=True)
             begun.write_text(snapshot)
             words = ("--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore")
             await opened.main.run("merge", *words, snapshot)
         except WorkspaceError as error:
-            return str(error)
+            return " ".join(str(error).split()).rstrip(".")
         remove(begun)
         return ""
-
-    async def _go_on(self, opened: Opened, snapshot: str, paths: frozenset[bytes]) -> frozenset[bytes]:
-        """Stage what a fast-forward that was cut off has done already, so that git goes on from there.
-
-        A file of which only the beginning is written is written whole. What is neither as before nor as in the snapshot
-        is somebody else's, and stays as it is.
-
-        Returns:
-            What is staged.
-        """
-        main = opened.main
-        target = replace(main, index=self._directory / ".landing.index")
-        await target.run("read-tree", snapshot)
-        await target.ask("update-index", "-q", "--refresh")
-        different = set(fields(await target.run("diff-files", "-z", "--name-only")))
-        wanted = set(fields(await target.run("ls-files", "-z")))
-        cut = {path for path in paths & different if await self._is_cut(main, snapshot, path)}
-        await target.run("checkout-index", "-z", "--force", "--stdin", stdin=joined(cut))
-        gone = {path for path in paths - wanted if isinstance(state(main.directory, path), str)}
-        there = (paths & wanted) - (different - cut)
-        await main.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(gone))
-        await main.run("update-index", "-z", "--add", "--replace", "--stdin", stdin=joined(there))
-        remove(self._directory / ".landing.index")
-        return frozenset(gone | there)
-
-    async def _is_cut(self, main: Git, snapshot: str, path: bytes) -> bool:
-        begun = read_file(main.directory, path, limit_bytes=_WHOLE_FILE)
-        if begun is None:
-            return False
-        whole = await main.run("cat-file", "--filters", f"{snapshot}:{os.fsdecode(path)}")
-        return whole.startswith(begun) and len(begun) < len(whole)

@@ -1,0 +1,291 @@
+"""Processes that are really killed in the middle of a call: the same call again does it right, and no work is lost."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import psutil
+import pytest
+
+from luna.workspaces import Side, WorkspaceError
+from tests.support.gitspaces import BOTH, Area, Files, Kind, Spaces, git, make_area, own_home, read, write
+
+__all__ = ["own_home"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX"),
+    pytest.mark.req("S25"),
+]
+
+Killed: TypeAlias = Literal["engine", "engine and git"]
+TIMES = 5
+"""Tries of each call; all have been tried with 40."""
+FILES: Files = {f"d{n % 7}/f{n}.txt": f"file {n}\n" * 30 for n in range(60)}
+
+# Forks a process for each call, so that it starts at once.
+CALLER = """
+import asyncio, json, os, sys
+from pathlib import Path
+from luna.workspaces import CopySpaces, Side, WorktreeSpaces
+
+for line in sys.stdin:
+    kind, workspace, home, run, method, args, given = json.loads(line)
+    pid = os.fork()
+    if pid == 0:
+        spaces = (WorktreeSpaces if kind == "worktree" else CopySpaces)(Path(workspace), run=run, home=Path(home))
+        given |= {key: [Side(*side) for side in given[key]] for key in given.keys() & {"sides", "also"}}
+        asyncio.run(getattr(spaces, method)(*args, **given))
+        os._exit(0)
+    print(pid, flush=True)
+    print(os.waitpid(pid, 0)[1], flush=True)
+"""
+
+
+class Caller:
+    """Makes calls in processes of their own, and kills them."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.random = random.Random(7)
+        self.seconds = 0.0
+
+    def call(self, area: Area, run: str, method: str, *args: str, kill: Killed | None, **given: object) -> None:
+        """Make a call; unless it is killed its time is what the others are killed within."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        line = json.dumps([area.kind, str(area.workspace), str(area.home), run, method, args, given])
+        begun = time.monotonic()
+        print(line, file=self.process.stdin, flush=True)
+        pid = int(self.process.stdout.readline())
+        if kill is not None:
+            self.kill_after(self.random.uniform(0, self.seconds), pid, kill)
+        status = int(self.process.stdout.readline())
+        if kill is None:
+            assert status == 0
+            self.seconds = time.monotonic() - begun
+
+    def kill_after(self, seconds: float, pid: int, kill: Killed) -> None:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            with suppress(psutil.TimeoutExpired):
+                process.wait(seconds)
+                return
+            process.suspend()
+            children = process.children(recursive=True) if kill == "engine and git" else []
+            for one in (process, *children):
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
+
+
+@pytest.fixture
+def caller() -> Iterator[Caller]:
+    made = Caller()
+    yield made
+    assert made.process.stdin is not None
+    made.process.stdin.close()
+    made.process.wait()
+    assert made.process.stdout is not None
+    made.process.stdout.close()
+
+
+both_kinds = pytest.mark.parametrize("kind", BOTH)
+both_kills = pytest.mark.parametrize("kill", ["engine", "engine and git"])
+
+
+async def with_sides(area: Area) -> tuple[Spaces, str, list[Side]]:
+    """A run with three parts, of which the third does not fit."""
+    spaces = area.spaces()
+    base = await spaces.begin()
+    sides = []
+    for name in "abc":
+        place = await spaces.place(name, base=base)
+        shared = {"d0/f0.txt": f"{name}\n"} if name != "b" else {"d0/f7.txt": f"{name}\n"}
+        write(place, {**shared, **{f"{name}/{n}": name for n in range(20)}})
+        sides.append(Side(name, await spaces.keep(name, message=name)))
+        await spaces.drop(name)
+    return spaces, base, sides
+
+
+def clear(root: Path) -> None:
+    """Remove all files but those of git and Sol."""
+    for path in root.iterdir():
+        if path.name not in {".git", ".sol"}:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def plain(sides: list[Side]) -> list[list[str]]:
+    return [[side.label, side.snapshot] for side in sides]
+
+
+@both_kinds
+@both_kills
+async def test_place_that_was_cut_off_is_made_whole(
+    tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
+) -> None:
+    area = make_area(kind, tmp_path, FILES)
+    spaces, base, sides = await with_sides(area)
+    expected = read(await spaces.place("whole", base=base, also=sides))
+    caller.call(area, "run-1", "place", "first", kill=None, base=base, also=plain(sides))
+    for name in (f"p{n}" for n in range(TIMES)):
+        caller.call(area, "run-1", "place", name, kill=kill, base=base, also=plain(sides))
+        place = await area.spaces().place(name, base=base, also=sides)
+        assert read(place) == expected
+        assert git(place, "status", "--porcelain") == ""
+        assert git(place, "symbolic-ref", "HEAD") == f"refs/heads/sol/run-1/{name}"
+    assert set(area.branches()) == {"a", "b", "c", "whole", "first", *(f"p{n}" for n in range(TIMES))}
+
+
+@both_kinds
+@both_kills
+async def test_work_is_kept_though_keeping_was_cut_off(
+    tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
+) -> None:
+    area = make_area(kind, tmp_path, FILES)
+    spaces = area.spaces()
+    base = await spaces.begin()
+    work = {**FILES, "d1/f1.txt": "changed", **{f"new/{n}": str(n) for n in range(40)}}
+    for n in range(-1, TIMES):
+        name = f"k{n + 1}"
+        place = await spaces.place(name, base=base)
+        write(place, work)
+        if n % 2:
+            git(place, "checkout", "--quiet", "--detach")
+        caller.call(area, "run-1", "keep", name, kill=None if n < 0 else kill, message="m")
+        kept = await area.spaces().keep(name, message="m")
+        assert read(place) == work
+        assert git(place, "status", "--porcelain") == ""
+        assert git(area.repository(), "diff-tree", "-r", "--name-only", base, kept).count("\n") == 40
+        assert area.branches()[name] == kept
+    assert set(area.branches()) == {f"k{n}" for n in range(TIMES + 1)}
+
+
+@both_kinds
+@both_kills
+async def test_merge_that_was_cut_off_gives_the_same(
+    tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
+) -> None:
+    area = make_area(kind, tmp_path, FILES)
+    spaces, base, sides = await with_sides(area)
+    expected = await spaces.merge("whole", base=base, sides=sides, message="m")
+    assert (expected.merged, expected.conflict is not None) == (("a", "b"), True)
+    files = read(await spaces.place("whole", base=base))
+    for n in range(-1, TIMES):
+        name = f"m{n + 1}"
+        write(await spaces.place(name, base=base), {"unfinished": name})
+        given = {"base": base, "sides": plain(sides), "message": "m"}
+        caller.call(area, "run-1", "merge", name, kill=None if n < 0 else kill, **given)
+        assert await area.spaces().merge(name, base=base, sides=sides, message="m") == expected
+        place = await spaces.place(name, base=base)
+        assert read(place) == files
+        branches = area.branches()
+        assert branches[name] == expected.snapshot
+        assert area.snapshot(branches[f"{name}+1"])["unfinished"] == name
+        assert f"{name}+2" not in branches
+        write(place, {"d0/f0.txt": "both\n"})
+        assert isinstance(await spaces.resolve(name, message="r"), str)
+
+
+@both_kinds
+@both_kills
+async def test_settling_that_was_cut_off_gives_the_same(
+    tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
+) -> None:
+    area = make_area(kind, tmp_path, FILES)
+    spaces, base, sides = await with_sides(area)
+    for n in range(-1, TIMES):
+        name = f"r{n + 1}"
+        merge = await spaces.merge(name, base=base, sides=sides, message="m")
+        place = await spaces.place(name, base=base)
+        write(place, {"d0/f0.txt": "both\n"})
+        caller.call(area, "run-1", "resolve", name, kill=None if n < 0 else kill, message="r")
+        settled = await area.spaces().resolve(name, message="r")
+        assert isinstance(settled, str)
+        parents = git(area.repository(), "rev-parse", f"{settled}^@").split()
+        assert parents == [merge.snapshot, sides[2].snapshot]
+        assert git(place, "status", "--porcelain") == ""
+        assert (area.branches()[name], read(place)["d0/f0.txt"]) == (settled, "both\n")
+    assert not [name for name in area.branches() if "+" in name]
+
+
+@both_kinds
+@both_kills
+async def test_landing_that_was_cut_off_lands(
+    tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
+) -> None:
+    area = make_area(kind, tmp_path, FILES)
+    spaces = area.spaces()
+    base = await spaces.begin()
+    place = await spaces.place("root", base=base)
+    clear(place)
+    write(place, {f"d{n % 5}/f{n}.txt": f"new {n}\n" * 500 for n in range(200)} | {"d6": "a file now"})
+    snapshot = await spaces.keep("root", message="result")
+    expected = read(place)
+    for n in range(-1, TIMES):
+        caller.call(area, "run-1", "land", snapshot, kill=None if n < 0 else kill, base=base)
+        landed = await area.spaces().land(snapshot, base=base)
+        if not landed.landed:  # the lock of the killed git might be one of a living
+            assert (kind, kill) == ("worktree", "engine and git")
+            assert ".lock" in landed.note
+            for lock in (area.workspace / ".git").rglob("*.lock"):
+                lock.unlink()
+            landed = await area.spaces().land(snapshot, base=base)
+        assert landed.landed, landed.note
+        assert read(area.workspace) == expected
+        if kind == "worktree":
+            assert git(area.workspace, "status", "--porcelain", "--", ".", ":!.sol") == ""
+            assert git(area.workspace, "rev-parse", "main") == snapshot
+            git(area.workspace, "reset", "--quiet", "--hard", base)
+        else:
+            clear(area.workspace)
+            write(area.workspace, FILES)
+        assert read(area.workspace) == dict(FILES)
+
+
+@both_kinds
+@both_kills
+async def test_finish_that_was_cut_off_finishes(
+    tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
+) -> None:
+    area = make_area(kind, tmp_path, FILES)
+    for n in range(-1, TIMES // 2):
+        run = f"run-{n + 1}"
+        spaces = area.spaces(run)
+        base = await spaces.begin()
+        write(await spaces.place("good", base=base), {f"good-{n}": run})
+        result = await spaces.keep("good", message="m")
+        for name in ("x", "y"):
+            write(await spaces.place(name, base=base), {name: run})
+        await spaces.place("idle", base=base)
+        assert (await spaces.land(result, base=base)).landed
+        caller.call(area, run, "finish", kill=None if n < 0 else kill, result=result)
+        try:
+            kept = await area.spaces(run).finish(result=result)
+        except WorkspaceError as error:
+            if (kind, kill) != ("worktree", "engine and git") or "packed-refs.lock" not in str(error):
+                raise
+            (area.workspace / ".git" / "packed-refs.lock").unlink()
+            kept = await area.spaces(run).finish(result=result)
+        assert [one.name for one in kept] == ["x", "y"]
+        for one in kept:
+            assert area.snapshot(one.snapshot, run)[one.name] == run
+        places = area.home / "worktrees" / run
+        assert [path.name for path in places.iterdir() if not path.name.startswith(".")] == []
+
+
+async def test_begin_that_was_cut_off_begins(tmp_path: Path, own_home: None, caller: Caller) -> None:
+    area = make_area("copy", tmp_path, FILES)
+    base = await area.spaces("whole").begin()
+    for n in range(-1, TIMES):
+        caller.call(area, f"run-{n + 1}", "begin", kill="engine and git" if n >= 0 else None)
+        assert await area.spaces(f"run-{n + 1}").begin() == base
