@@ -6,7 +6,7 @@ Never shortens a report into something that still looks like success.
 import json
 
 from luna.monitor.texts import runs_away
-from luna.protocol import Action, Failed, FailedKind, Note, Partial, Progress, ProgressEvent, Said, Stuck, Success
+from luna.protocol import Action, Failed, FailedKind, Note, Partial, ProgressEvent, Said, Stuck, Success
 
 _UNFIT = (ValueError, TypeError, RecursionError)
 _STRICT = json.JSONEncoder(allow_nan=False)
@@ -39,19 +39,19 @@ def fit_report(report: Success | Stuck | Failed, limit_bytes: int) -> Success | 
 def fit_event(event: ProgressEvent, limit_bytes: int) -> Failed | None:
     """A FAILED that says why the event cannot be kept, or None when it can."""
     match event:
-        case Action():
-            return _over(event.observation, limit_bytes)
         case Said() | Note():
             return _over(event.text, limit_bytes)
-        case Progress():
-            return _over(event.evidence, limit_bytes)
-        case Partial():
-            try:
-                return _over(_STRICT.encode(event.value), limit_bytes)
-            except _UNFIT as error:
-                return Failed(kind=FailedKind.FORMAT, reason=f"the part {event.key!r} is no JSON: {error}")
+        case Action(arguments=value) | Partial(value=value):
+            pass
         case _:
-            return None
+            value = None
+    try:
+        text = event.model_dump_json()
+        _STRICT.encode(value)
+    except _UNFIT as error:
+        what = f"the part {event.key!r}" if isinstance(event, Partial) else f"an event of type {event.type!r}"
+        return Failed(kind=FailedKind.FORMAT, reason=f"{what} is no JSON: {error}")
+    return _over(text, limit_bytes)
 
 
 def _over(text: str, limit_bytes: int) -> Failed | None:

@@ -124,10 +124,15 @@ async def test_reply_over_the_limit_keeps_head_and_tail_only(item: Any) -> None:
         (Progress(stage=Stage.EVIDENCE, evidence="x" * 1025), FailedKind.OUTPUT_LIMIT),
         (Partial(key="k", value="x" * 1025), FailedKind.OUTPUT_LIMIT),
         (Note(text="é" * 512), FailedKind.NO_STATUS),
-        (Waiting(what="x" * 2000, deadline_s=1), FailedKind.NO_STATUS),
+        (Waiting(what="x" * 2000, deadline_s=1), FailedKind.OUTPUT_LIMIT),
+        (Action(name="a", arguments={"content": "x" * 1025}), FailedKind.OUTPUT_LIMIT),
+        (Action(name="a", arguments={"content": "\ud800"}), FailedKind.FORMAT),
+        (Action(name="a", arguments={"n": float("nan")}), FailedKind.FORMAT),
+        (Progress(stage=Stage.EVIDENCE, evidence="\ud800"), FailedKind.FORMAT),
+        (Partial(key="k", value="\ud800"), FailedKind.FORMAT),
     ],
 )
-async def test_size_of_events_is_limited_in_bytes(item: Any, kind: FailedKind) -> None:
+async def test_event_that_is_too_large_or_no_json_ends_the_attempt_before_it_is_told(item: Any, kind: FailedKind) -> None:
     seen: list[Any] = []
     around = Surroundings(on_event=seen.append)
     report = (await finished(scripted(item), limits=AttemptLimits(report_bytes=1024), around=around)).report
