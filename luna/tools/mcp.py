@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
 from langchain_core.tools import BaseTool
-from pydantic import Field, PrivateAttr, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
 from luna.conversation import Conversation, converse
 from luna.errors import LunaError, WorkerConfigError
-from luna.process import ProcessLimits, ProcessRegistry
+from luna.process import ProcessLimits, ProcessRegistry, split_command
 from luna.protocol import Data, Text
 from luna.redact import redact
 from luna.text import clip
@@ -43,8 +43,8 @@ class McpServer(Data):
     """One MCP server.
 
     Attributes:
-        command: Program and arguments of a server that talks over its standard streams; it is started in the workspace
-            for each attempt, and ended with it.
+        command: Program and arguments, or one string that is split by shell-like rules, of a server that talks over its
+            standard streams; it is started in the workspace for each attempt, and ended with it.
         url: Address of a server that talks streamable HTTP, instead of `command`.
         env: Names of variables of our own environment that the program gets, beside a few harmless ones.
         headers: HTTP headers for `url`: the name of each, and of the environment variable that holds its value.
@@ -60,6 +60,11 @@ class McpServer(Data):
     tools: tuple[Text, ...] | None = None
     start_timeout_s: float = Field(default=120.0, gt=0)
     timeout_s: float = Field(default=60.0, gt=0)
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _words(cls, value: object) -> object:
+        return split_command(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

@@ -1,8 +1,8 @@
 """What the worker kinds have in common: reading their options, shared settings, reports on unreadable inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
@@ -45,16 +45,32 @@ def read_options(kind: str, model: type[OptionsT], options: Mapping[str, JsonVal
         return model.model_validate(dict(options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
+    names, value = _place(first["loc"], options)
     match first["type"]:
-        case "extra_forbidden":
+        case "extra_forbidden" if len(first["loc"]) == 1:
             known = ", ".join(sorted(model.model_fields))
-            raise WorkerConfigError(f"worker {kind!r} has no option {name!r}; its options are {known}")
+            raise WorkerConfigError(f"worker {kind!r} has no option {names!r}; its options are {known}")
+        case "extra_forbidden":
+            raise WorkerConfigError(f"worker {kind!r} has no option {names!r}; check how it is spelt")
         case "missing":
-            raise WorkerConfigError(f"worker {kind!r} needs the option {name!r}")
+            missing = ".".join(map(str, first["loc"]))
+            raise WorkerConfigError(f"worker {kind!r} needs the option {missing!r}")
         case _:
-            given = f"option {name!r} is {options.get(name)!r}" if name else "its options do not go together"
-            raise WorkerConfigError(f"worker {kind!r}: {given}: {first['msg']}")
+            given = f"option {names!r} is {value!r}" if names else "its options do not go together"
+            what = first["msg"].replace("a valid tuple", "a list")
+            raise WorkerConfigError(f"worker {kind!r}: {given}: {what}")
+
+
+def _place(loc: Sequence[int | str], options: Mapping[str, JsonValue]) -> tuple[str, JsonValue]:
+    """The innermost named option that an error is about, as far as it was given, and its value."""
+    names: list[str] = []
+    value: Any = options
+    for step in loc:
+        if not isinstance(value, Mapping) or step not in value:  # an item of a list, or a part of the declared type
+            break
+        value = value[step]
+        names.append(str(step))
+    return ".".join(names), value
 
 
 def input_report(error: InputError) -> Stuck | Failed:

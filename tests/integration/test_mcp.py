@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -55,6 +56,12 @@ async def test_tool_of_a_real_server_is_called_by_an_agent(tmp_path: Path) -> No
     offered = {tool["function"]["name"]: tool["function"] for tool in model.bound[0]["tools"]}
     assert offered.keys() > {NOW[0], TOKYO[0], "read_file"}
     assert offered[NOW[0]]["parameters"]["required"] == ["timezone"]
+
+
+async def test_command_of_a_server_may_be_one_text(tmp_path: Path) -> None:
+    model = ScriptedChatModel([calls(NOW), calls(DONE)])
+    events = await work(model, tmp_path, mcp={"time": {"command": shlex.join(TIME["command"])}})
+    assert [action.error for action in actions(events)] == [False]
 
 
 async def test_refusal_of_a_real_server_is_an_observation(tmp_path: Path) -> None:
@@ -229,8 +236,22 @@ async def test_server_that_cannot_be_used_is_told_before_the_model_is_asked(
     ],
 )
 def test_wrong_settings_of_a_server_are_refused_when_the_worker_is_made(options: dict[str, Any]) -> None:
-    with pytest.raises(WorkerConfigError, match=r"option 'mcp'|approve\.tools"):
+    with pytest.raises(WorkerConfigError, match=r"option 'mcp|approve\.tools"):
         create(options, settings=WorkerSettings())
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ({"comand": ["x"]}, "has no option 'mcp.a.comand'; check"),
+        ({"command": ["x"], "timeout_s": -1}, "option 'mcp.a.timeout_s' is -1: Input should be greater"),
+        ({"command": {"x": 1}}, "option 'mcp.a.command' is {'x': 1}: Input should be a list"),
+        ({"command": "x 'y"}, "Close the quote"),
+    ],
+)
+def test_wrong_setting_inside_of_an_option_is_named_with_its_place(server: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkerConfigError, match=message):
+        create({"mcp": {"a": server}}, settings=WorkerSettings())
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

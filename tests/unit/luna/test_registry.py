@@ -74,6 +74,7 @@ def test_unknown_kind_is_refused_with_what_there_is(installed: list[EntryPoint])
         ({"command": "true", "env": ["A=B"]}, "option 'env' is"),
         ({"command": "true", "ok_exit_codes": [256]}, "option 'ok_exit_codes' is"),
         ({"command": "sh 'open"}, "Close the quote"),
+        ({"command": "true", "env": "A"}, "option 'env' is 'A': Input should be a list"),
         ({"command": "true", "input": "none", "input_name": "a"}, "do not go together: .*'a' needs input: json"),
     ],
 )
