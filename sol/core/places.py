@@ -6,7 +6,6 @@ Snapshots are opaque texts here; making places and merging them is the dispatche
 from collections.abc import Iterable
 
 from sol.core.requests import Kind, Place
-from sol.core.ruling import active_children
 from sol.tree.events import Command
 from sol.tree.node import Node, State, Tree
 
@@ -23,22 +22,17 @@ def start_of(tree: Tree, node: Node) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The snapshot that work on a node starts from, and the accepted parts, by path, that belong into it as well.
 
     A task that was put together before starts from that; one that follows another from where that ended; any other one
-    from where its parent started, with what earlier splits of it have brought. Source: S24, S25.
+    from where its parent started. What earlier splits have brought belongs into it. Source: S24, S25.
     """
     also: list[tuple[str, str]] = []
-    while not node.merged:
-        if not node.path:
-            return tree.config["base"], tuple(also)
-        if node.after:
-            node = tree.nodes[node.after]
-            if node.snapshot:
-                return node.snapshot, tuple(also)
-            continue
-        node = tree.nodes[node.parent]
-        if not node.merged:
-            done = [path for path in node.children if path not in node.generation]
-            also = [*accepted(tree, done), *also]
-    return node.merged, tuple(also)
+    while True:
+        over = [path for path in node.children if path not in node.generation]
+        also = [*accepted(tree, over), *also]
+        if node.merged or not node.path:
+            return node.merged or tree.config["base"], tuple(also)
+        if node.after and (before := tree.nodes[node.after]).snapshot:
+            return before.snapshot, tuple(also)
+        node = tree.nodes[node.after or node.parent]
 
 
 def accepted(tree: Tree, paths: Iterable[str]) -> list[tuple[str, str]]:
@@ -48,14 +42,14 @@ def accepted(tree: Tree, paths: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def place_of(tree: Tree, node: Node, command: Command) -> Place | None:
-    """The place of an effect; None when all work in the workspace itself."""
+    """The place of an attempt, check or integration; None when all work in the workspace itself."""
     if not is_isolated(tree):
         return None
     label = node.path or ROOT
     base, also = start_of(tree, node)
     if command.kind == Kind.ATTEMPT:
         return Place(f"{label}.{command.n}", base, also)
-    if command.kind in {Kind.MERGE, Kind.INTEGRATE} or node.integration is not None:
+    if command.kind == Kind.INTEGRATE or node.integration is not None:
         return Place(f"{label}.merge", node.snapshot or base)
     return Place(f"{label}.{node.counts.get(Kind.ATTEMPT, 0)}", node.snapshot or base)
 
@@ -72,7 +66,7 @@ def merge_of(tree: Tree, node: Node) -> Place:
     That is everything accepted or, after a conflict, what is not in yet.
     """
     base, also = start_of(tree, node)
-    sides = dict([*also, *accepted(tree, active_children(tree, node))])
+    sides = dict([*also, *accepted(tree, node.generation)])
     if node.merging:
         base = node.merging["snapshot"]
         sides = {path: snapshot for path, snapshot in sides.items() if path not in node.merging["merged"]}

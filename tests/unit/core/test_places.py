@@ -4,7 +4,7 @@ import pytest
 
 from sol.core.places import places_of
 from sol.core.requests import LandRequest, Place
-from tests.support.core import Scenario, assignment_of, parts, stuck, success
+from tests.support.core import Scenario, assignment_of, parts, reassessed, stuck, success
 
 
 def split_run(**changes: object) -> Scenario:
@@ -148,10 +148,26 @@ def test_attempt_and_split_after_a_merge_start_from_what_was_merged() -> None:
     run.merges("both", "0", "1")
     run.answers(parts(wrong=["parts_imply_whole"]))
     assert run.doing == [":attempt"]
-    assert run.asked().place == Place("root.2", "both")
+    parts_before = (("0", "door"), ("1", "lamp"))
+    assert run.asked().place == Place("root.2", "both", parts_before)
     run.reports(stuck(), snapshot="half-done again")
     run.splits("paint the door", "paint the lamp")
-    assert run.asked("2").place == Place("2.1", "both")
+    assert run.asked("2").place == Place("2.1", "both", parts_before)
+    run.solves("2", snapshot="painted")
+    run.reports({"status": "FAILED", "kind": "premise", "reason": "there is no paint"}, "3")
+    run.splits("buy paint", "paint the lamp with it")
+    assert run.asked("4").place == Place("4.1", "both", (*parts_before, ("2", "painted")))
+
+
+@pytest.mark.req("S25")
+def test_retry_of_a_task_whose_parts_were_accepted_in_part_starts_with_these() -> None:
+    run = split_run(max_replans=0)
+    run.solves("0", snapshot="door")
+    run.reports({"status": "FAILED", "kind": "premise", "reason": "there is no lamp"}, "1")
+    run.answers(reassessed())
+    run.retry()
+    assert "Done already: fix the door" in run.asked().assignment["context"]
+    assert run.asked().place == Place("root.2", "base", (("0", "door"),))
 
 
 def test_merge_that_was_lost_is_made_again_on_resume() -> None:
