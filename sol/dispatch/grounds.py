@@ -5,9 +5,11 @@ What a merge means for the task is the core's business; this only carries it out
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from luna.text import strip_controls
 from luna.workspaces import Conflict, Merge, Side, WorkspaceError, Workspaces
@@ -15,6 +17,7 @@ from sol.core.requests import AttemptRequest, LandRequest, MergeRequest, Place
 from sol.dispatch.integration import conflict_assignment, conflict_left
 from sol.tree.events import EventType
 
+T = TypeVar("T")
 Work: TypeAlias = Callable[[AttemptRequest, Path], Awaitable[tuple[EventType, dict[str, Any]]]]
 """Lets a Luna work at a path; gives the outcome."""
 
@@ -38,6 +41,7 @@ class Grounds:
         self._spaces = spaces
         self._context_bytes = context_bytes
         self._dropping: set[asyncio.Task[None]] = set()
+        self._in_use: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def at(self, place: Place | None) -> Path:
         """The directory of a place, made when it is not there.
@@ -55,13 +59,16 @@ class Grounds:
 
         An attempt without success needs its place no more: what it did stays as a snapshot.
         """
-        type_, data = await work(request, await self.at(request.place))
-        if request.place is None or self._spaces is None or type_ != EventType.REPORTED:
-            return type_, data
+        if request.place is None or self._spaces is None:
+            return await work(request, self._workspace)
         name = request.place.name
-        data["snapshot"] = await self._spaces.keep(name, message=self._message(request.assignment["goal"], name))
-        if data["report"]["status"] != "SUCCESS":
-            await self._spaces.drop(name)
+        async with self._use(name):
+            type_, data = await work(request, await self.at(request.place))
+            if type_ == EventType.REPORTED:
+                message = self._message(request.assignment["goal"], name)
+                data["snapshot"] = await _to_its_end(self._spaces.keep(name, message=message))
+        if type_ == EventType.REPORTED and data["report"]["status"] != "SUCCESS":
+            self.release([name])
         return type_, data
 
     async def merge(self, request: MergeRequest, work: Work) -> tuple[EventType, dict[str, Any]]:
@@ -69,37 +76,34 @@ class Grounds:
 
         Source: S61, S62.
         """
-        spaces, place = self._spaces, request.place
-        if spaces is None:
+        if self._spaces is None:
             raise RuntimeError("parts can be merged only where Lunas are kept apart")
+        async with self._use(request.place.name):
+            return await self._merge(self._spaces, request, work)
+
+    async def _merge(self, spaces: Workspaces, request: MergeRequest, work: Work) -> tuple[EventType, dict[str, Any]]:
+        place = request.place
         message = self._message(request.assignment["goal"], place.name)
         sides = [Side(label, snapshot) for label, snapshot in place.sides]
         found = await spaces.merge(place.name, base=place.base, sides=sides, message=message)
         if request.worker is None or found.conflict is None:
             return EventType.ANSWER, {"answer": _merged(found)}
-        side = found.conflict.side
         path = await spaces.place(place.name, base=place.base)
         assignment = conflict_assignment(request, found.conflict, context_bytes=self._context_bytes)
         type_, data = await work(AttemptRequest(assignment, request.worker), path)
         if type_ == EventType.LOST:
             return type_, data
         report = data.pop("report")
-        settled = await spaces.resolve(place.name, message=message) if report["status"] == "SUCCESS" else ()
-        if not isinstance(settled, str):
-            return EventType.ANSWER, {"answer": conflict_left(report, found.conflict, settled), **data}
-        merged = (*found.merged, side.label)
-        rest = [one for one in sides if one.label not in merged]
-        found = Merge(settled, merged)
-        if rest:
-            more = await spaces.merge(place.name, base=settled, sides=rest, message=message)
-            found = Merge(more.snapshot, (*merged, *more.merged), more.conflict)
-        return EventType.ANSWER, {"answer": _merged(found), **data}
+        if report["status"] != "SUCCESS":
+            return EventType.ANSWER, {"answer": conflict_left(report, found.conflict, ()), **data}
+        answer = await _to_its_end(_settled(spaces, place, found, found.conflict, report=report, message=message))
+        return EventType.ANSWER, {"answer": answer, **data}
 
     async def land(self, request: LandRequest) -> dict[str, Any]:
         """Bring the accepted work into the workspace itself, or say where it is."""
         if self._spaces is None:
             raise RuntimeError("work can be landed only where Lunas are kept apart")
-        landed = await self._spaces.land(request.snapshot, base=request.base)
+        landed = await _to_its_end(self._spaces.land(request.snapshot, base=request.base))
         return {
             "landed": landed.landed,
             "where": landed.where,
@@ -108,7 +112,7 @@ class Grounds:
         }
 
     def release(self, names: Iterable[str]) -> None:
-        """Remove places that nothing needs any more, in the background."""
+        """Remove places that nothing needs any more, in the background, each once nobody works there."""
         if self._spaces is None:
             return
         for name in names:
@@ -118,8 +122,9 @@ class Grounds:
 
     async def _drop(self, spaces: Workspaces, name: str) -> None:
         try:
-            await spaces.drop(name)
-        except WorkspaceError as error:
+            async with self._use(name):
+                await spaces.drop(name)
+        except (OSError, WorkspaceError) as error:
             _log.warning("Place %s of run %s could not be removed: %s", name, self._run, error)
 
     async def close(self, *, result: str | None, ended: bool) -> None:
@@ -134,13 +139,41 @@ class Grounds:
         if ended:
             try:
                 await self._spaces.finish(result=result)
-            except WorkspaceError as error:
+            except (OSError, WorkspaceError) as error:
                 _log.warning("Not all places of run %s could be removed: %s", self._run, error)
+
+    def _use(self, name: str) -> asyncio.Lock:
+        """Held while somebody works at a place."""
+        return self._in_use.setdefault(name, asyncio.Lock())
 
     def _message(self, goal: str, name: str) -> str:
         subject = " ".join(strip_controls(goal).split())
         subject = subject if len(subject) <= _SUBJECT else f"{subject[: _SUBJECT - 1]}…"
         return f"{subject or name}\n\nRun {self._run}, {name}."
+
+
+async def _to_its_end(action: Coroutine[Any, Any, T]) -> T:
+    """Wait until something is done, also if this task is cancelled meanwhile: half of it helps nobody."""
+    task = asyncio.ensure_future(action)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()
+
+
+async def _settled(
+    spaces: Workspaces, place: Place, found: Merge, conflict: Conflict, *, report: dict[str, Any], message: str
+) -> dict[str, Any]:
+    """Conclude a merge whose conflict a Luna says is settled, and merge what comes after it."""
+    settled = await spaces.resolve(place.name, message=message)
+    if not isinstance(settled, str):
+        return conflict_left(report, conflict, settled)
+    merged = (*found.merged, conflict.side.label)
+    rest = [Side(label, snapshot) for label, snapshot in place.sides if label not in merged]
+    if not rest:
+        return _merged(Merge(settled, merged))
+    more = await spaces.merge(place.name, base=settled, sides=rest, message=message)
+    return _merged(Merge(more.snapshot, (*merged, *more.merged), more.conflict))
 
 
 def _merged(found: Merge) -> dict[str, Any]:

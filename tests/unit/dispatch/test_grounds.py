@@ -1,0 +1,178 @@
+"""Where effects work: what is finished although the effect is stopped, and when a place is removed."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luna.workspaces import Conflict, ConflictFile, Kept, Landed, Merge, Side, WorkspaceError
+from sol.core.requests import AttemptRequest, LandRequest, MergeRequest, Place
+from sol.dispatch.grounds import Grounds
+from sol.tree.events import EventType
+from tests.support.core import assignment_of
+
+PLACE = Place("root.1", "base")
+REQUEST = AttemptRequest(assignment_of(), {"kind": "function"}, place=PLACE)
+MERGE = MergeRequest(
+    assignment_of(), Place("root.merge", "base", (("0", "a"), ("1", "b"), ("2", "c"))), (), {"kind": "function"}
+)
+
+
+@dataclass
+class SlowSpaces:
+    """Places that only write down what is asked of them; what is named in `slow` waits until it is let go."""
+
+    slow: str = ""
+    fails: dict[str, Exception] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def _do(self, what: str) -> None:
+        name = what.partition(" ")[0]
+        if name in self.fails:
+            raise self.fails[name]
+        if name == self.slow:
+            self.reached.set()
+            await self.go_on.wait()
+        self.done.append(what)
+
+    async def begin(self) -> str:
+        return "base"
+
+    async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
+        await self._do(f"place {name}")
+        return Path(name)
+
+    async def keep(self, name: str, *, message: str) -> str:
+        await self._do(f"keep {name}")
+        return "kept"
+
+    async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
+        await self._do(f"merge {' '.join(side.label for side in sides)}")
+        if base == "settled":
+            return Merge("all", tuple(side.label for side in sides))
+        return Merge("some", ("0",), Conflict(sides[1], (ConflictFile("f.txt", None, "a", "b"),)))
+
+    async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
+        await self._do(f"resolve {name}")
+        return "settled"
+
+    async def drop(self, name: str) -> None:
+        await self._do(f"drop {name}")
+
+    async def land(self, snapshot: str, *, base: str) -> Landed:
+        await self._do(f"land {snapshot}")
+        return Landed(landed=True, where="", note="done", changed=("f.txt",))
+
+    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+        await self._do(f"finish {result}")
+        return ()
+
+
+def grounds(spaces: SlowSpaces) -> Grounds:
+    return Grounds("run", Path(), spaces, context_bytes=1000)
+
+
+async def works(request: AttemptRequest, path: Path) -> tuple[EventType, dict[str, Any]]:
+    return EventType.REPORTED, {"report": {"status": "SUCCESS", "summary": "done"}}
+
+
+async def stopped_while_slow(spaces: SlowSpaces, action: Any) -> Any:
+    """Stop an action, twice, while it does the slow thing; then let it go on."""
+    task = asyncio.ensure_future(action)
+    await spaces.reached.wait()
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    spaces.go_on.set()
+    return await task
+
+
+async def test_landing_that_has_begun_is_finished_though_it_is_stopped() -> None:
+    spaces = SlowSpaces("land")
+    answer = await stopped_while_slow(spaces, grounds(spaces).land(LandRequest("whole", "base")))
+    assert answer == {"landed": True, "where": "", "note": "done", "changed": ["f.txt"]}
+    assert spaces.done == ["land whole"]
+
+
+@pytest.mark.req("S25")
+async def test_work_of_a_luna_that_has_reported_is_taken_though_the_attempt_is_stopped() -> None:
+    spaces = SlowSpaces("keep")
+    type_, data = await stopped_while_slow(spaces, grounds(spaces).attempt(REQUEST, works))
+    assert type_ == EventType.REPORTED
+    assert data["snapshot"] == "kept"
+
+
+@pytest.mark.req("S61")
+async def test_conflict_that_a_luna_has_settled_is_merged_though_the_merge_is_stopped() -> None:
+    spaces = SlowSpaces("resolve")
+    _, data = await stopped_while_slow(spaces, grounds(spaces).merge(MERGE, works))
+    assert data["answer"] == {"snapshot": "all", "merged": ["0", "1", "2"], "conflict": None}
+    assert spaces.done == ["merge 0 1 2", "place root.merge", "resolve root.merge", "merge 2"]
+
+
+async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None:
+    spaces = SlowSpaces()
+    begun = asyncio.Event()
+
+    async def leaves_slowly(request: AttemptRequest, path: Path) -> tuple[EventType, dict[str, Any]]:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            spaces.done.append("left")
+        raise AssertionError
+
+    mine = grounds(spaces)
+    task = asyncio.ensure_future(mine.attempt(REQUEST, leaves_slowly))
+    await begun.wait()
+    mine.release(["root.1", "root.2"])  # as a session does: it lets places go, and stops what works there afterwards
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await mine.close(result=None, ended=False)
+    assert spaces.done == ["place root.1", "drop root.2", "left", "drop root.1"]
+
+
+async def test_attempt_without_success_leaves_a_snapshot_and_no_place() -> None:
+    async def fails(request: AttemptRequest, path: Path) -> tuple[EventType, dict[str, Any]]:
+        return EventType.REPORTED, {"report": {"status": "STUCK", "blocker": "no", "kind": "other"}}
+
+    spaces = SlowSpaces()
+    mine = grounds(spaces)
+    _, data = await mine.attempt(REQUEST, fails)
+    assert data["snapshot"] == "kept"
+    await mine.close(result=None, ended=True)
+    assert spaces.done == ["place root.1", "keep root.1", "drop root.1", "finish None"]
+
+
+@pytest.mark.parametrize("error", [WorkspaceError("git refuses"), OSError("busy")])
+async def test_place_that_cannot_be_removed_takes_nothing_from_the_run(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    mine = grounds(SlowSpaces(fails={"drop": error, "finish": error}))
+    mine.release(["root.1"])
+    with caplog.at_level(logging.WARNING):
+        await mine.close(result="whole", ended=True)
+    assert [str(error) in record.message for record in caplog.records] == [True, True]
+
+
+async def test_in_one_workspace_there_is_nothing_to_merge_land_or_remove() -> None:
+    mine = Grounds("run", Path("here"), None, context_bytes=1000)
+    assert await mine.at(PLACE) == Path("here")
+    assert "snapshot" not in (await mine.attempt(REQUEST, works))[1]
+    mine.release(["root.1"])
+    await mine.close(result=None, ended=True)
+    with pytest.raises(RuntimeError):
+        await mine.land(LandRequest("whole", "base"))
+    with pytest.raises(RuntimeError):
+        await mine.merge(MERGE, works)
