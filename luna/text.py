@@ -61,6 +61,11 @@ def size_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
+def whole_characters(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot hold."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
 def clip(text: str, *, limit_bytes: int, keep: Literal["head", "head_tail"] = "head_tail") -> Clipped:
     r"""Shorten a text to a limit in bytes, and say in it how many bytes were left out.
 
@@ -80,7 +85,7 @@ def clip(text: str, *, limit_bytes: int, keep: Literal["head", "head_tail"] = "h
     """
     if limit_bytes < MIN_LIMIT_BYTES:
         raise ValueError(f"limit_bytes is {limit_bytes!r}; give at least {MIN_LIMIT_BYTES}")
-    text = _SURROGATE.sub("\ufffd", text)
+    text = whole_characters(text)
     data = text.encode("utf-8")
     if len(data) <= limit_bytes:
         return Clipped(text, 0)

@@ -194,10 +194,9 @@ class _Calls:
     def _reply(self, message: AIMessage) -> Reply:
         usage = usage_of(message)
         self.usage = self.usage.plus(usage)
-        finish = finish_reason(message)
-        if (refusal := _refusal(message)) is not None or finish in _REFUSED:
-            raise _Stopped(Declined(FailedKind.REFUSED, f"the model refused: {refusal or finish}"))
-        return Reply(message.text, finish, usage)
+        if (why := refusal(message)) is not None:
+            raise _Stopped(Declined(FailedKind.REFUSED, f"the model refused: {why}"))
+        return Reply(message.text, finish_reason(message), usage)
 
     def _reply_in(self, error: Exception) -> Reply:
         """The cut reply that some clients hand over inside an exception; everything else is translated and raised."""
@@ -231,10 +230,13 @@ def finish_reason(message: AIMessage) -> str | None:
     return str(reason).lower() if reason is not None else "" if metadata else None
 
 
-def _refusal(message: AIMessage) -> str | None:
+def refusal(message: AIMessage) -> str | None:
+    """Why the model would not answer, in its words or in one of its provider's; None when it did not refuse."""
     blocks = message.content if isinstance(message.content, list) else []
     texts = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
-    return next((str(text) for text in (message.additional_kwargs.get("refusal"), *texts) if text), None)
+    finish = finish_reason(message)
+    said = (message.additional_kwargs.get("refusal"), *texts, finish if finish in _REFUSED else None)
+    return next((str(text) for text in said if text), None)
 
 
 def _constrained(model: BaseChatModel, schema: Mapping[str, Any], name: str) -> Runnable[Any, Any] | None:

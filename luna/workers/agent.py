@@ -16,12 +16,13 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 from pydantic import BaseModel, Field, JsonValue
 
 from luna.errors import ModelError, WorkerConfigError
 from luna.models.resolve import resolve_chat_model
-from luna.protocol import Assignment, Delivery, Failed, Note, ProgressEvent, Report, Stuck, StuckKind
+from luna.protocol import Assignment, Delivery, Failed, Note, ProgressEvent, Report, Stage, Stuck, StuckKind
 from luna.sandbox import Confinement, ConfinementOptions
 from luna.tools.files import FileTools
 from luna.tools.mcp import SEPARATOR, McpServer, ServerName, mcp_tools, require_mcp
@@ -32,6 +33,7 @@ from luna.workers.agent_events import Seen, as_tool, is_rewritten, record_progre
 from luna.workers.agent_limits import LIMIT_ERRORS, DeclinedError, Failures, graph_steps, limits, retries
 from luna.workers.agent_prompt import ROLE, task_text
 from luna.workers.agent_reports import report_types
+from luna.workers.agent_turns import Turns
 from luna.workers.model import model_gate, model_name
 from luna.workers.shared import WorkerSettings, read_options
 
@@ -158,6 +160,11 @@ def _check_approve(options: AgentOptions, offered: Sequence[str] | None = None) 
             )
 
 
+def _keeping(forms: Sequence[type[BaseModel]]) -> JsonPlusSerializer:
+    """Keeps an agent's state during a review; what else than messages stands in it has to be named to LangGraph."""
+    return JsonPlusSerializer(allowed_msgpack_modules=(Stage, *forms))
+
+
 @dataclass(slots=True)
 class _Work:
     """One delivery of one attempt."""
@@ -187,7 +194,7 @@ class _Work:
             self.summaries = Summaries(self.model, task, room, keep=self.options.keep, token=token)
         if self.options.approve is not None:
             self.approval = Approval(self.options.approve, self.delivery.answers)
-        agent = self._agent(role, task, forms, room)
+        agent = self._agent(role, Assigned(task, room, token=token), forms)
         try:
             async with aclosing(self._events(agent)) as events:
                 async for event in events:
@@ -203,20 +210,21 @@ class _Work:
             yield event
         yield report
 
-    def _agent(self, role: str, task: str, forms: Sequence[type[BaseModel]], room: Room) -> Any:  # noqa: ANN401 - a graph
-        middleware: list[Any] = limits(self.options.max_model_calls)
+    def _agent(self, role: str, assigned: Assigned, forms: Sequence[type[BaseModel]]) -> Any:  # noqa: ANN401 - a graph
+        middleware: list[Any] = [Turns(), *limits(self.options.max_model_calls)]
         if self.summaries is not None:
             middleware.append(self.summaries.middleware())
         if self.approval is not None:
-            middleware.append(self.approval.middleware(tool.name for tool in self.tools))
+            names = (tool.name for tool in self.tools if tool.name != record_progress.__name__)
+            middleware.append(self.approval.middleware(names))
         return create_agent(
             self.model,
             self.tools,
             system_prompt=role,
-            middleware=[*middleware, Assigned(task, room), *retries(self.tools), Failures()],
+            middleware=[*middleware, assigned, *retries(self.tools), Failures()],
             response_format=ToolStrategy(reduce(or_, forms)),
             # False, not None: inside another graph's node None would write into that graph's checkpoints.
-            checkpointer=False if self.approval is None else InMemorySaver(),
+            checkpointer=False if self.approval is None else InMemorySaver(serde=_keeping(forms)),
         )
 
     async def _events(self, agent: Any) -> AsyncGenerator[ProgressEvent]:  # noqa: ANN401 - a graph

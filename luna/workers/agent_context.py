@@ -112,13 +112,19 @@ class ContextFullError(Exception):
 class Assigned(AgentMiddleware[Any, Any, Any]):
     """Says the task at the beginning of every call, and keeps what is sent within the room.
 
-    Source: CTX-01.
+    Args:
+        task: The task in words.
+        room: How much context there is.
+        token: Fences a summary of the history: what tools have answered may speak through it.
+
+    Source: CTX-01, INJ-01.
     """
 
-    def __init__(self, task: str, room: Room) -> None:
+    def __init__(self, task: str, room: Room, *, token: str) -> None:
         super().__init__()
         self._task = task
         self._room = room
+        self._token = token
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -134,7 +140,8 @@ class Assigned(AgentMiddleware[Any, Any, Any]):
         texts, rest = [self._task], messages
         if messages and isinstance(messages[0], HumanMessage):
             # One message with the summary: some models demand that roles take turns.
-            texts, rest = [self._task, messages[0].text], messages[1:]
+            summary = fence(messages[0].text, label="history", source="your own summary", token=self._token)
+            texts, rest = [self._task, summary], messages[1:]
         return await handler(request.override(messages=[HumanMessage("\n\n".join(texts)), *rest]))
 
     async def awrap_tool_call(

@@ -4,6 +4,7 @@ Acts on nothing. What was rewritten (a summarised history, a reviewed turn) is n
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any
@@ -13,11 +14,11 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel
 
 from luna.answers import CUT
-from luna.models.calls import finish_reason, usage_of
+from luna.models.calls import finish_reason, refusal, usage_of
 from luna.protocol import Action, Progress, ProgressEvent, Report, Said, Spent, Stage
 from luna.text import clip
 from luna.tools.files import Outcome
-from luna.workers.agent_reports import read_report
+from luna.workers.agent_reports import REPORT_NAMES, read_report
 
 _OBSERVATION_BYTES = 4_000
 
@@ -48,9 +49,18 @@ def as_tool(function: Callable[..., Any]) -> BaseTool:
     return StructuredTool.from_function(**given, name=function.__name__, response_format="content_and_artifact")
 
 
-def record_progress(stage: Stage, evidence: str = "") -> Outcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Outcome):
+    """What `record_progress` answers, with what was recorded."""
+
+    stage: Stage
+    evidence: str
+
+
+def record_progress(stage: Stage, evidence: str = "") -> Noted:
     """Say where you stand now: unknown, hypothesis, evidence, root_cause, solution or verified; with the evidence."""
-    return Outcome(f"noted: {stage.value}" + (f", {evidence}" if evidence else ""))
+    text = f"noted: {stage.value}" + (f", {evidence}" if evidence else "")
+    return Noted(text=text, stage=stage, evidence=clip(evidence, limit_bytes=_OBSERVATION_BYTES).text)
 
 
 class Seen:
@@ -67,8 +77,9 @@ class Seen:
         self.actions = 0
         self.last_text = ""
         self._cut = False
-        self._calls: dict[str, dict[str, Any]] = {}
-        self._turn_ids: set[str] = set()
+        self._refusal: str | None = None
+        self._turn_id: str | None = None
+        self._calls: dict[str | None, dict[str, Any]] = {}  # of this turn
         self._structured: BaseModel | None = None
 
     def events(self, change: Mapping[str, Any]) -> Iterator[ProgressEvent]:
@@ -80,21 +91,21 @@ class Seen:
         for message in messages:
             if isinstance(message, AIMessage):
                 yield from self._turn(message)
-            elif isinstance(message, ToolMessage) and self._structured is None:
+            elif isinstance(message, ToolMessage) and not _takes_report(message):
                 yield self._action(message)
 
     def report(self) -> Report:
         """The report that the agent gave, or that it gave none."""
-        return read_report(self._structured, cut=self._cut, last_text=self.last_text)
+        return read_report(self._structured, cut=self._cut, refusal=self._refusal, last_text=self.last_text)
 
     def _turn(self, message: AIMessage) -> Iterator[ProgressEvent]:
-        if message.id is not None:
-            if message.id in self._turn_ids:  # handed on by a review
-                return
-            self._turn_ids.add(message.id)
+        if message.id is not None and message.id == self._turn_id:  # handed on by a review
+            return
         self.turns += 1
+        self._turn_id = message.id
         self._cut = finish_reason(message) in CUT
-        self._calls.update({call["id"]: call["args"] for call in message.tool_calls if call["id"]})
+        self._refusal = refusal(message)
+        self._calls = {call["id"]: call["args"] for call in message.tool_calls}
         yield Spent(usage=usage_of(message))
         if text := message.text.strip():
             self.last_text = text
@@ -102,18 +113,21 @@ class Seen:
 
     def _action(self, message: ToolMessage) -> ProgressEvent:
         self.actions += 1
-        name = message.name or "tool"
-        arguments = self._calls.get(message.tool_call_id, {})
         outcome = message.artifact if isinstance(message.artifact, Outcome) else None
-        if name == record_progress.__name__ and outcome is not None:
-            return Progress(stage=Stage(arguments["stage"]), evidence=arguments.get("evidence", ""))
+        if isinstance(outcome, Noted):
+            return Progress(stage=outcome.stage, evidence=outcome.evidence)
         return Action(
-            name=name,
-            arguments=arguments,
+            name=(message.name or "").strip() or "tool",
+            arguments=self._calls.get(message.tool_call_id, {}),
             observation=clip(message.text, limit_bytes=_OBSERVATION_BYTES).text,
             error=outcome is None or outcome.error,  # none: wrong arguments, no such tool, refused call or report
             paths=outcome.paths if outcome is not None else (),
         )
+
+
+def _takes_report(message: ToolMessage) -> bool:
+    """Whether it only says that a report was taken, which is no action."""
+    return message.name in REPORT_NAMES and message.status != "error"
 
 
 def is_rewritten(messages: list[BaseMessage] | tuple[BaseMessage, ...]) -> bool:

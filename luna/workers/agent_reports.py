@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema, create_model
 
-from luna.protocol import Failed, FailedKind, Report, Stuck, Success
+from luna.protocol import Failed, FailedKind, Report, Stuck, Success, Text
 from luna.schemas import schema_errors
+
+_SUCCESS = "ReportSuccess"
 
 
 class ReportStuck(BaseModel):
     """Report that you cannot go on. The task may then be split, so say what is known and what is not."""
 
-    blocker: str = Field(min_length=1, description="the concrete obstacle")
+    blocker: Text = Field(description="the concrete obstacle")
     kind: Literal[
         "information_missing",
         "access_missing",
@@ -37,8 +39,12 @@ class ReportStuck(BaseModel):
 class ReportFailed(BaseModel):
     """Report that the task cannot be done by anybody because what it assumes does not hold."""
 
-    reason: str = Field(min_length=1)
+    reason: Text
     evidence: tuple[str, ...] = ()
+
+
+REPORT_NAMES: Final = frozenset({_SUCCESS, ReportStuck.__name__, ReportFailed.__name__})
+"""Names of the tools that are reports."""
 
 
 def report_types(schema: Mapping[str, JsonValue] | None) -> tuple[type[BaseModel], ...]:
@@ -50,7 +56,7 @@ def report_types(schema: Mapping[str, JsonValue] | None) -> tuple[type[BaseModel
         shown = {"description": f"satisfies this JSON Schema: {text}"} if '"$ref"' in text else dict(schema)
         result = Annotated[Any, AfterValidator(_fitting(schema)), WithJsonSchema(shown)]
     success = create_model(
-        "ReportSuccess",
+        _SUCCESS,
         __doc__="Report that the task is done and its success criteria are met.",
         summary=(str, ...),
         result=(result, ... if schema is not None else None),
@@ -69,12 +75,13 @@ def _fitting(schema: Mapping[str, JsonValue]) -> Callable[[JsonValue], JsonValue
     return fits
 
 
-def read_report(given: BaseModel | None, *, cut: bool, last_text: str) -> Report:
+def read_report(given: BaseModel | None, *, cut: bool, refusal: str | None, last_text: str) -> Report:
     """The report that the agent gave, or that it gave none.
 
     Args:
         given: In one of the forms; None: the agent ended without.
         cut: Whether its last turn ended at a length limit.
+        refusal: Why the model would not go on; None: it did not refuse.
         last_text: What it said last, as evidence where there is no report.
 
     Source: S52, S55, STAT-01.
@@ -82,6 +89,8 @@ def read_report(given: BaseModel | None, *, cut: bool, last_text: str) -> Report
     match given:
         case None if cut:
             return Failed(kind=FailedKind.TRUNCATED, reason="the last turn was cut off", evidence=(last_text,))
+        case None if refusal is not None:
+            return Failed(kind=FailedKind.REFUSED, reason=f"the model refused: {refusal}", evidence=(last_text,))
         case None:
             return Failed(kind=FailedKind.NO_STATUS, reason="the agent ended without a report", evidence=(last_text,))
         case ReportStuck():

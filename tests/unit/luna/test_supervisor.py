@@ -132,7 +132,7 @@ async def test_reply_over_the_limit_keeps_head_and_tail_only(item: Any) -> None:
         (Partial(key="k", value="\ud800"), FailedKind.FORMAT),
     ],
 )
-async def test_event_that_is_too_large_or_no_json_ends_the_attempt_before_it_is_told(item: Any, kind: FailedKind) -> None:
+async def test_event_that_is_too_large_or_no_json_ends_the_attempt_untold(item: Any, kind: FailedKind) -> None:
     seen: list[Any] = []
     around = Surroundings(on_event=seen.append)
     report = (await finished(scripted(item), limits=AttemptLimits(report_bytes=1024), around=around)).report
