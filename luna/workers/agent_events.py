@@ -5,7 +5,7 @@ Acts on nothing. What was rewritten (a summarised history, a reviewed turn) is n
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -14,6 +14,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel
 
 from luna.answers import CUT
+from luna.callables import in_thread
 from luna.models.calls import finish_reason, refusal, usage_of
 from luna.protocol import Action, Progress, ProgressEvent, Report, Said, Spent, Stage
 from luna.text import clip
@@ -29,24 +30,18 @@ def as_tool(function: Callable[..., Any]) -> BaseTool:
     Args:
         function: Returns an `Outcome`, at once or awaited; its docstring is what the agent reads about it.
     """
-    given: dict[str, Any]
-    if iscoroutinefunction(function):
 
-        @wraps(function)
-        async def answered(*args: Any, **kwargs: Any) -> tuple[str, Outcome]:  # noqa: ANN401 - the function's own
+    @wraps(function)
+    async def answered(*args: Any, **kwargs: Any) -> tuple[str, Outcome]:  # noqa: ANN401 - the function's own
+        if iscoroutinefunction(function):
             outcome = await function(*args, **kwargs)
-            return outcome.text, outcome
+        else:
+            outcome = await in_thread(partial(function, *args, **kwargs), name=function.__name__)
+        return outcome.text, outcome
 
-        given = {"coroutine": answered}
-    else:
-
-        @wraps(function)
-        def answered_at_once(*args: Any, **kwargs: Any) -> tuple[str, Outcome]:  # noqa: ANN401 - the function's own
-            outcome = function(*args, **kwargs)
-            return outcome.text, outcome
-
-        given = {"func": answered_at_once}
-    return StructuredTool.from_function(**given, name=function.__name__, response_format="content_and_artifact")
+    return StructuredTool.from_function(
+        coroutine=answered, name=function.__name__, response_format="content_and_artifact"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
