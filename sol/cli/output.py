@@ -136,8 +136,8 @@ def notes(
         yield Text(f"written: {path}")
     if run.state.landed is not None:
         yield Text(labels.clean(run.state.landed["note"]), "" if run.state.landed["landed"] else "yellow")
-    if run.state.config.get("base") and any(_left_something(node) for node in run.tree):
-        yield Text(f"work that is in no result is kept; see it with: sol workspaces list{again}", "dim")
+    if at_work is None and run.state.config.get("base") and _left_something(run):
+        yield Text(f"changes that are in no result are kept; see them with: sol workspaces list{again}", "dim")
     if run.reason:
         yield Text(f"not solved: {labels.clean(run.reason)}", "bold")
     yield from _about(run, run.tree.set_aside(), "set aside", "yellow")
@@ -187,10 +187,10 @@ def _next(run: Run, again: str) -> Iterator[Text]:
         yield Text(f'try it again with: sol retry {run.id} {name} --note "…"{again}')
 
 
-def _left_something(node: Node) -> bool:
-    """Whether an attempt at the node was made whose work is not in its result."""
-    report = node.report or {}
-    return node.counts.get("attempt", 0) > 1 or report.get("status", "SUCCESS") != "SUCCESS"
+def _left_something(run: Run) -> bool:
+    """Whether Lunas may have changed something that is in no result."""
+    in_result = {node.path for node in run.tree if node.state == State.SUCCESS and not node.generation}
+    return not run.solved or any(node.counts.get("attempt", 0) > (node.path in in_result) for node in run.tree)
 
 
 def _unchecked(run: Run) -> list[Node]:

@@ -29,7 +29,7 @@ def list_(
 def clean(*, run: RunArgument, workspace: Workspace = None, store: Store = None) -> None:
     """Remove the places and branches of a run with all work in them.
 
-    What is part of the run's result stays. The run must not be at work.
+    What is part of the run's result stays. The run must not be at work; it cannot go on afterwards.
     """
     from sol.cli.kept import clean as do_clean  # noqa: PLC0415 - loads the journal
     from sol.solver import Sol  # noqa: PLC0415

@@ -37,7 +37,7 @@ def test_work_is_brought_home_and_said_so(repository: CommandLine) -> None:
 def test_work_in_no_result_is_kept_until_somebody_removes_it(repository: CommandLine) -> None:
     ended = repository("solve", "two.yaml")
     assert ended.code == 1
-    assert "work that is in no result is kept; see it with: sol workspaces list" in ended.err
+    assert "changes that are in no result are kept; see them with: sol workspaces list" in ended.err
     run = repository.run_id()
     (kept,) = repository("workspaces", "list", "--json").lines
     assert (kept["run"], kept["status"], kept["place"]) == (run, "failed", "root.1")
@@ -49,6 +49,16 @@ def test_work_in_no_result_is_kept_until_somebody_removes_it(repository: Command
     assert (cleaned.code, cleaned.out) == (0, f"removed root.1: {kept['where']}\n")
     assert repository("workspaces", "clean", "latest").err == "There was nothing to remove.\n"
     assert git(repository.directory, "branch", "--format=%(refname:short)") == "main"
+
+
+def test_work_that_was_rejected_is_said_to_be_kept(repository: CommandLine) -> None:
+    task = repository.task("three.yaml", numbers="[3]", schema="{type: object}", strategy="single")
+    git(repository.directory, "add", "-A")
+    git(repository.directory, "commit", "-q", "-m", "third task")
+    ended = repository("solve", task, "--isolation", "worktree")
+    assert ended.code == 1
+    assert "changes that are in no result are kept; see them with: sol workspaces list" in ended.err
+    assert [line["place"] for line in repository("workspaces", "list", "--json").lines] == ["root.1"]
 
 
 def test_isolation_of_the_command_line_comes_before_the_tasks(repository: CommandLine) -> None:
