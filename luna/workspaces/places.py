@@ -7,7 +7,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from luna.workspaces.git import Git, checked_snapshot
+from luna.workspaces.git import Git, checked_snapshot, fields
 from luna.workspaces.protocol import WorkspaceError
 from luna.workspaces.snapshot import LeftOut, stage
 
@@ -23,6 +23,7 @@ RESULT: Final = "result"
 """Name of the place and branch that hold a result which could not be landed."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _READY: Final = "sol.json"
+_OLDER_S: Final = 60
 _HALF_DONE: Final = (
     "MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply sequencer"
 ).split()
@@ -113,6 +114,12 @@ class Place:
         """Let git forget a merge, rebase or the like that somebody has begun in it."""
         for name in _HALF_DONE:
             remove(self.admin / name)
+
+
+def _date(root: Path, paths: Iterable[bytes], t: int) -> None:
+    for path in paths:
+        with suppress(OSError):  # not every file system dates links
+            os.utime(root / os.fsdecode(path), (t, t), follow_symlinks=False)
 
 
 def is_name(name: str) -> bool:
@@ -221,8 +228,15 @@ class Places:
         if place is None:
             raise WorkspaceError(f"git made a worktree in {str(root)!r} that is not there; has somebody removed it?")
         await place.git.run("reset", "--hard", "--quiet")
+        await self.age(place, base)
         await self._settle(place, base)
         return place
+
+    async def age(self, place: Place, base: str) -> None:
+        """Date all files of a place a while before a commit: what was only checked out must not pass for new."""
+        dated_t = int(await self.git.line("show", "--no-patch", "--format=%ct", base)) - _OLDER_S
+        paths = fields(await place.git.run("ls-files", "-z"))
+        await asyncio.to_thread(_date, place.root, paths, dated_t)
 
     async def take(self, place: Place, ready: Ready, *, message: str, also: str | None = None) -> str:
         """Bring all that is in a place onto its branch and return the commit.

@@ -113,6 +113,8 @@ class GitSpaces(ABC):
             for side in also:
                 if await merge_side(places, place, side, message=f"Start of {name}"):
                     await place.git.run("reset", "--hard", "--quiet")
+            if also:
+                await places.age(place, base)
             await self._hand_over(places, place, base)
         inside = place.root / opened.prefix
         await asyncio.to_thread(inside.mkdir, parents=True, exist_ok=True)  # git has no empty directories

@@ -85,6 +85,23 @@ async def test_place_starts_with_parts_that_fit(area: Area) -> None:
     assert area.snapshot(await spaces.keep("3", message="d"))["d"] == "d"
 
 
+async def test_files_that_were_only_checked_out_are_older_than_the_base(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    made = area.workspace.stat().st_mtime
+    side = await spaces.place("0.1", base=base)
+    write(side, {"b.txt": "changed\n"})
+    kept = await spaces.keep("0.1", message="m")
+    place = await spaces.place("1.1", base=base, also=[Side("0", kept)])
+    assert (place / "b.txt").read_text() == "changed\n"
+    assert all((place / name).stat().st_mtime < made - 30 for name in START)
+    merged = await spaces.merge("root.merge", base=base, sides=[Side("0", kept)], message="m")
+    assert not merged.conflict
+    at = await spaces.place("root.merge", base=base)
+    new = {name for name in START if (at / name).stat().st_mtime > made - 30}
+    assert new == {"b.txt"}, "what a part has changed is new to the whole"
+
+
 async def test_byproducts_of_programs_are_left_out(area: Area) -> None:
     spaces = area.spaces()
     base = await spaces.begin()
