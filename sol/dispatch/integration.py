@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from luna.text import clip
-from luna.workspaces import Conflict
+from luna.workspaces import Conflict, ConflictFile
 from sol.core.requests import CHECKS_OF_INTEGRATION, IntegrateAnswer, IntegrateRequest, MergeRequest, as_data
+
+TEXTS_BYTES = 196_608
+"""Most bytes of texts that a Luna gets which settles a conflict; the largest file that is told fits, with all sides."""
 
 
 def assignment_of(request: IntegrateRequest) -> dict[str, Any]:
@@ -56,20 +59,17 @@ def conflict_assignment(request: MergeRequest, conflict: Conflict, *, context_by
     """
     task = request.assignment
     label = conflict.side.label
+    texts, left_out = _texts(conflict.files)
     lines = [
         f"Both belong to this task: {task['goal']}",
         f"Merged so far are the parts before it (ours); part {label} (theirs) differs where it is marked.",
+        *([f"Sides left out here, see the files: {left_out} of {len(texts)}."] if left_out else []),
         *(f"Part {part.path}: {part.goal} {part.summary}".strip() for part in request.parts),
     ]
     return {
         "goal": f"Settle the conflict between the work of part {label} and that of the parts before it",
         "context": clip("\n".join(lines), limit_bytes=context_bytes).text,
-        "inputs": {
-            "conflicts": [
-                {"path": file.path, "before": file.base, "ours": file.ours, "theirs": file.theirs}
-                for file in conflict.files
-            ]
-        },
+        "inputs": {"conflicts": texts},
         "constraints": [*task["constraints"], "Keep what both sides were made for; leave out neither side's work."],
         "expected_output": {"description": "For each file, in one sentence, how its sides were brought together"},
         "success_criteria": [
@@ -78,6 +78,22 @@ def conflict_assignment(request: MergeRequest, conflict: Conflict, *, context_by
         ],
         "stop_conditions": ["The sides contradict each other: what one was made for undoes the other."],
     }
+
+
+def _texts(files: Sequence[ConflictFile]) -> tuple[list[dict[str, str | None]], int]:
+    """Path and sides of each file, as long as there is room for the sides; and of how many files there was none."""
+    room_bytes, left_out = TEXTS_BYTES, 0
+    told: list[dict[str, str | None]] = []
+    for file in files:
+        sides = {"before": file.base, "ours": file.ours, "theirs": file.theirs}
+        size_bytes = sum(len(text.encode()) for text in sides.values() if text is not None)
+        if size_bytes > room_bytes:
+            left_out += 1
+            sides = dict.fromkeys(sides)
+        else:
+            room_bytes -= size_bytes
+        told.append({"path": file.path, **sides})
+    return told, left_out
 
 
 def conflict_left(report: dict[str, Any], conflict: Conflict, marked: Sequence[str]) -> dict[str, Any]:
