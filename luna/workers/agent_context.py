@@ -10,7 +10,15 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, SummarizationMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, get_buffer_string
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    get_buffer_string,
+)
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -29,6 +37,8 @@ _FULL_AT = 0.8
 _BYTES_PER_TOKEN = 4
 _SUMMARY_SHARE = _ANSWER_SHARE = 4
 """A summary, and what one tool answers, take at most one part in so many of the space."""
+_TURN_SHARE = 2
+"""So do all answers of one turn together."""
 _LARGEST = 3
 _SUMMARY_MARK = "lc_source"
 _INSTRUCTION = (
@@ -149,11 +159,13 @@ class Assigned(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Shorten an answer that would fill the context alone."""
+        """Shorten an answer that would fill the context, alone or with the others of its turn."""
         answer = await handler(request)
         if self._room.limit is None or not isinstance(answer, ToolMessage):
             return answer
-        limit_bytes = max(self._room.space * _BYTES_PER_TOKEN // _ANSWER_SHARE, MIN_LIMIT_BYTES)
+        said = next(message for message in reversed(request.state["messages"]) if isinstance(message, AIMessage))
+        share = max(_ANSWER_SHARE, _TURN_SHARE * len(said.tool_calls))
+        limit_bytes = max(self._room.space * _BYTES_PER_TOKEN // share, MIN_LIMIT_BYTES)
         return answer.model_copy(update={"content": clip(answer.text, limit_bytes=limit_bytes).text})
 
 

@@ -163,13 +163,12 @@ async def test_summariser_that_hands_its_input_back_frees_room_all_the_same(tmp_
 
 @pytest.mark.case("CTX-01")
 async def test_turn_that_fills_the_context_alone_is_stuck_and_not_sent(tmp_path: Path) -> None:
-    fill(tmp_path, 15_000)
-    agent = Agent(lambda n: calls(*[READ] * 8))
+    agent = Agent(lambda n: calls(("list_files", {}), text="word " * 4_000))
     report = (await work(agent.model, tmp_path, max_context_tokens=LIMIT))[-1]
     assert isinstance(report, Stuck)
     assert report.kind is StuckKind.CONTEXT_THRASH
     assert f"and {LIMIT} fit" in report.blocker
-    assert report.evidence[0].startswith("read_file: about ")
+    assert report.evidence[0].startswith("ai: about ")
     assert (len(agent.turns), len(agent.summaries)) == (1, 0)
 
 
@@ -182,11 +181,20 @@ async def test_one_long_answer_is_shortened_to_a_part_of_the_context(tmp_path: P
     assert "bytes left out" in agent.turns[1][-1].text
 
 
+async def test_many_long_answers_of_one_turn_are_shortened_to_a_part_of_the_context_together(tmp_path: Path) -> None:
+    fill(tmp_path, 15_000)
+    agent = Agent(lambda n: calls(*[READ] * 8) if n < 4 else calls(DONE))
+    events = await work(agent.model, tmp_path, max_context_tokens=LIMIT)
+    assert isinstance(events[-1], Success)
+    assert all("bytes left out" in message.text for message in agent.turns[1][-8:])
+
+
 async def test_summary_of_a_summary_alone_costs_no_call(tmp_path: Path) -> None:
     """What is kept word for word can exceed its share by one turn; then there is nothing but the summary to shorten."""
     fill(tmp_path, 15_000)
     plan = {1: [READ] * 2, 2: [READ] * 3, 3: [("record_progress", {"stage": "evidence"})]}
-    agent = Agent(lambda n: calls(*plan.get(n, [DONE])), lambda n: "a long summary " * 60)
+    said = "what it thinks about " * 120
+    agent = Agent(lambda n: calls(*plan.get(n, [DONE]), text=said if n == 2 else ""), lambda n: "a long summary " * 60)
     events = await work(agent.model, tmp_path, max_context_tokens=LIMIT)
     compacted = [event for event in events if isinstance(event, Compacted)]
     assert (len(compacted), len(agent.summaries)) == (2, 1)
