@@ -22,6 +22,7 @@ from luna.errors import LunaError, WorkerConfigError
 from luna.launch import child_environment
 from luna.process import ProcessLimits, ProcessResult
 from luna.protocol import Text
+from luna.tools.files import NOT_WORK
 from luna.workers.shared import Options
 
 if sys.platform != "win32":
@@ -35,7 +36,6 @@ _MIB: Final = 1 << 20
 _SIGNAL_BASE: Final = 128  # what a shell, bwrap and nsjail add to the number of the signal that ended their child
 _SHARED_PLACES: Final = ("/run", "/tmp", "/var/tmp")  # noqa: S108 - covered, not written to
 _OF_ALL_USERS: Final = ("/home", "/root")
-_PROTECTED: Final = (".git", ".sol")
 _DEVICES: Final = ("full", "null", "random", "urandom", "zero")
 _BESIDE_PROGRAMS: Final = ("lib", "lib64", "libexec", "include")
 _REMEDY: Final = (
@@ -50,9 +50,10 @@ class ConfinementOptions(Options):
     Attributes:
         sandbox: required: only in a sandbox; where there can be none the worker is refused before the task starts.
             preferred: in a sandbox where there can be one; otherwise without, which its report tells. off: without.
-            In a sandbox a command can write to the workspace only (not to its `.git` and `.sol`), has a /tmp of its
-            own, sees no process but its own, and does not see the home directory, /tmp and /run of the machine; as
-            root, not the homes of other users either. What is on PATH, and Luna's own Python, stays usable.
+            In a sandbox a command can write to the workspace only (not to the `.git`, `.hg` and `.sol` that it has),
+            has a /tmp of its own, sees no process but its own, and does not see the home directory, /tmp and /run of
+            the machine; as root, not the homes of other users either. What is on PATH, and Luna's own Python, stays
+            usable.
         network: Whether a command in the sandbox may use the network; without a sandbox it always may.
         readable: What it may read in the sandbox although it lies in a place that it does not see. Absolute, or
             beginning with `~/`.
@@ -313,7 +314,7 @@ def _mounts(place: Path, options: ConfinementOptions, search: Sequence[str], pro
     mounts += [("read", path) for path in sorted(shown) if _exists(path)]
     mounts.append(("write", place))
     # What stands in these is acted upon outside of the sandbox: hooks, settings of git, the journal.
-    protected = [place / name for name in _PROTECTED]
+    protected = [place / name for name in sorted(NOT_WORK)]
     return [*mounts, *(("read", path) for path in protected if _exists(path) and not path.is_symlink())]
 
 

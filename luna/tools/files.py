@@ -19,8 +19,9 @@ LISTED_FILES = 200
 FOUND_LINES = 100
 SEARCHED_BYTES = 1_000_000
 WRITTEN_BYTES = 1_000_000
-_TABOO = frozenset({".git", ".hg", ".sol"})
-_HIDDEN = frozenset({*_TABOO, "__pycache__", ".venv", "node_modules"})
+NOT_WORK = frozenset({".git", ".hg", ".sol"})
+"""What other programs act upon: a hook written into `.git` would be run by the next commit."""
+_HIDDEN = frozenset({*NOT_WORK, "__pycache__", ".venv", "node_modules"})
 
 P = ParamSpec("P")
 
@@ -145,9 +146,8 @@ class FileTools:
         return Outcome("edited", (path,))
 
     def _writable(self, path: str) -> Path:
-        """Refuse what other programs act upon: a hook written into `.git` would be run by the next commit."""
         file = inside(self._root, path)
-        if taboo := {part.lower() for part in file.relative_to(self._root).parts} & _TABOO:
+        if taboo := {part.lower() for part in file.relative_to(self._root).parts} & NOT_WORK:
             raise OutsideWorkspaceError(f"{path!r} is below {taboo.pop()!r}, which is not part of the work")
         return file
 

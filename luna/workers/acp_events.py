@@ -20,7 +20,7 @@ from acp.schema import (
     ToolCallUpdate,
     UsageUpdate,
 )
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from luna.answers import MAX_REPLY_BYTES
 from luna.monitor.base import Memory
@@ -31,6 +31,7 @@ from luna.workers.acp_policy import Places
 _OBSERVATION_BYTES: Final = 4_000
 _ARGUMENT_BYTES: Final = 16_000
 _TITLE_CHARACTERS: Final = 80
+_ARGUMENTS: Final = TypeAdapter(dict[str, JsonValue])
 _CALLS: Final = 1_000
 _SIGN_OF_LIFE: Final = 2_000
 """After so many characters of a thought or a message that goes on, the agent is said to be alive."""
@@ -174,9 +175,18 @@ def _arguments(call: ToolUse) -> dict[str, JsonValue]:
         given if isinstance(given, dict) else {"input": given} if given else {"title": call.title}
     )
     text = json.dumps(arguments, ensure_ascii=False)
-    if size_bytes(text) > _ARGUMENT_BYTES:
+    if size_bytes(text) > _ARGUMENT_BYTES or _is_too_deep(arguments):
         return {"input": clip(text, limit_bytes=_ARGUMENT_BYTES).text}
     return arguments
+
+
+def _is_too_deep(arguments: dict[str, JsonValue]) -> bool:
+    """Whether a value is nested deeper than an event can hold it."""
+    try:
+        _ARGUMENTS.validate_python(arguments)
+    except ValidationError:
+        return True
+    return False
 
 
 def _observation(call: ToolUse) -> str:

@@ -7,19 +7,19 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from luna.inputs import OutsideWorkspaceError, inside
+from luna.tools.files import NOT_WORK
 
 Permissions: TypeAlias = Literal["reject", "allow_reads", "allow_edits", "allow"]
 
 _READS: Final = frozenset({"read", "search"})
 _EDITS: Final = frozenset({"edit", "delete", "move"})
-_NOT_WORK: Final = frozenset({".git", ".hg", ".sol"})
-"""What other programs act upon: a hook written into `.git` would be run by the next commit."""
 
 
 class Places:
-    """The paths of one workspace as an agent names them: absolute, or relative to it.
+    """The paths of one workspace as an agent names them: absolute, relative to it, from `~`, or as `file://`.
 
     Args:
         workspace: Root. Not left by symbolic links either.
@@ -29,15 +29,15 @@ class Places:
         self._roots = tuple({workspace.absolute(): None, workspace.resolve(): None})
 
     def relative(self, path: str) -> str:
-        """The path relative to the workspace, `.` for the workspace itself; one outside of it as it is.
+        """The path relative to the workspace, `.` for the workspace itself; the absolute one where it is outside.
 
         Looks at no file, so a symbolic link on the way counts as what it is called.
         """
-        normal = Path(os.path.normpath(self._roots[0] / path))
+        normal = Path(os.path.normpath(self._roots[0] / _plain(path)))
         for root in self._roots:
             if normal.is_relative_to(root):
                 return normal.relative_to(root).as_posix()
-        return path
+        return normal.as_posix()
 
     def file(self, path: str) -> Path:
         """The file itself, symbolic links followed; it need not exist.
@@ -48,13 +48,26 @@ class Places:
         return inside(self._roots[0], self.relative(path))
 
     def is_work(self, path: str) -> bool:
-        """Whether a file is one to work on, and none of version control or of Sol.
+        """Whether a path names what there is to work on: not the workspace as a whole, version control or Sol's files.
 
         Raises:
             OutsideWorkspaceError: If it is outside of the workspace.
         """
-        parts = self.file(path).relative_to(self._roots[-1]).parts
-        return _NOT_WORK.isdisjoint(part.lower() for part in parts)
+        root = self._roots[-1]
+        # Programs differ in what `..` after a symbolic link is; both must be right.
+        followed = Path(os.path.realpath(self._roots[0] / _plain(path)))
+        if not followed.is_relative_to(root):
+            raise OutsideWorkspaceError(f"{path!r} is outside of the workspace")
+        return all(_is_work(file.relative_to(root).parts) for file in (self.file(path), followed))
+
+
+def _is_work(parts: Sequence[str]) -> bool:
+    return len(parts) > 0 and NOT_WORK.isdisjoint(part.lower() for part in parts)
+
+
+def _plain(path: str) -> str:
+    """The path that is meant by what most agents would not take for the name of a file here."""
+    return os.path.expanduser(unquote(urlsplit(path).path) if path.startswith("file://") else path)  # noqa: PTH111
 
 
 def refusal(policy: Permissions, kind: str, paths: Sequence[str], places: Places) -> str:
@@ -81,8 +94,13 @@ def refusal(policy: Permissions, kind: str, paths: Sequence[str], places: Places
     if not work:
         return f"it does not say which file it touches, which permissions: {policy} needs to know"
     if kind in _EDITS and not all(work):
-        return f"files below {', '.join(sorted(_NOT_WORK))} are not part of the work"
+        return f"the workspace as a whole and files below {', '.join(sorted(NOT_WORK))} are not part of the work"
     return ""
+
+
+def may_read(policy: Permissions) -> bool:
+    """Whether files of the workspace may be read."""
+    return policy != "reject"
 
 
 def may_edit(policy: Permissions) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -36,13 +37,14 @@ from luna.conversation import Conversation, finish
 from luna.errors import WorkerConfigError
 from luna.inputs import OutsideWorkspaceError
 from luna.protocol import Note, ProgressEvent
+from luna.redact import redact
 from luna.strictjson import loads
 from luna.text import clip
 from luna.tools.files import FileTools
 from luna.workers.acp import AcpOptions
 from luna.workers.acp_config import Offered, Value, check, check_mode, check_set, option_for
 from luna.workers.acp_events import Updates
-from luna.workers.acp_policy import Permissions, Places, may_edit, refusal
+from luna.workers.acp_policy import Permissions, Places, may_edit, may_read, refusal
 
 _UPDATE: Final = "session/update"
 _WAITING_EVENTS: Final = 256
@@ -121,10 +123,11 @@ class Session:
             acp.RequestError: If the agent refuses.
             ConnectionError: If it has gone away.
         """
+        policy = self._options.permissions
         greeted = await self._agent.initialize(
             protocol_version=acp.PROTOCOL_VERSION,
             client_capabilities=ClientCapabilities(
-                fs=FileSystemCapabilities(read_text_file=True, write_text_file=may_edit(self._options.permissions)),
+                fs=FileSystemCapabilities(read_text_file=may_read(policy), write_text_file=may_edit(policy)),
                 session=ClientSessionCapabilities(
                     config_options=SessionConfigOptionsCapabilities(boolean=BooleanConfigOptionCapabilities())
                 ),
@@ -233,11 +236,17 @@ class _Wire:
         self.fault = ""
 
     async def send(self, message: dict[str, Any]) -> None:
-        self._talk.writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-        await self._talk.writer.drain()
+        try:
+            self._talk.writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            await self._talk.writer.drain()
+        except ConnectionError:
+            if "method" in message:
+                raise
+            # An answer that nobody waits for any more: the package would log it as a fault, with its traceback.
 
     async def receive(self) -> dict[str, Any] | None:
         while True:
+            await asyncio.sleep(0)  # lines that are there already are read without waiting: others get their turn here
             try:
                 line = await self._talk.reader.readline()
             except ValueError:
@@ -259,7 +268,7 @@ class _Wire:
     async def _note_noise(self, line: bytes) -> None:
         self._noise += bool(line.strip())
         if line.strip() and self._noise <= _NOISE_TOLD:
-            text = clip(line.decode("utf-8", "replace").strip(), limit_bytes=_NOISE_BYTES).text
+            text = clip(redact(line.decode("utf-8", "replace").strip()), limit_bytes=_NOISE_BYTES).text
             await self._feed.put(Note(text=f"no message of the protocol: {text}"))
 
 
@@ -271,7 +280,16 @@ def _message(line: bytes) -> dict[str, Any] | None:
             value = loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode())
     except ValueError:
         return None
-    return value if isinstance(value, dict) else None
+    return _sound(value) if isinstance(value, dict) else None
+
+
+def _sound(message: dict[str, Any]) -> dict[str, Any] | None:
+    """A message that the protocol's package can take; others end its listening, and leave requests without an end."""
+    if isinstance(message.get("id"), list | dict):
+        return None
+    if "error" in message and not isinstance(message["error"], dict):
+        message["error"] = {"message": json.dumps(message["error"], ensure_ascii=False)}
+    return message
 
 
 class _Client:
@@ -314,6 +332,8 @@ class _Client:
     async def read_text_file(
         self, path: str, line: int | None = None, limit: int | None = None, **_: object
     ) -> ReadTextFileResponse:
+        if not may_read(self._policy):
+            raise _denied(path, f"permissions: {self._policy} does not grant reading")
         return ReadTextFileResponse(content=await in_thread(partial(self._read, path, line, limit), name="read"))
 
     async def write_text_file(self, path: str, content: str, **_: object) -> WriteTextFileResponse:
@@ -334,6 +354,8 @@ class _Client:
             raise _denied(path, str(error)) from None
         except UnicodeDecodeError:
             raise _denied(path, "it is not text") from None
+        except OSError as error:
+            raise _denied(path, error.strerror or str(error)) from None
         if line is None and limit is None:
             return text
         start = max((line or 1) - 1, 0)
@@ -341,6 +363,9 @@ class _Client:
         return "".join(lines[start:] if limit is None else lines[start : start + limit])
 
     def _write(self, path: str, content: str) -> None:
+        with suppress(acp.RequestError):
+            if self._read(path, None, None) == content:
+                return  # some agents write the file themselves too, and take a later change of it for somebody else's
         files = FileTools(self._places.file("."))
         outcome = files.write_file(self._places.relative(path), content)
         if outcome.error:

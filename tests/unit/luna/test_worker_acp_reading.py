@@ -169,6 +169,15 @@ def test_large_inputs_and_outputs_are_cut(agent: Agent) -> None:
     assert len(action.observation) <= 4_000
 
 
+def test_input_that_is_nested_too_deeply_is_told_as_text(agent: Agent) -> None:
+    given: dict[str, Any] = {}
+    for _ in range(300):
+        given = {"a": given}
+    [action] = agent.tell("tool_call", toolCallId="1", title="t", status="completed", rawInput=given)
+    assert isinstance(action, Action)
+    assert str(action.arguments["input"]).startswith('{"a": {"a": ')
+
+
 def test_plan_and_cost_are_noted(agent: Agent) -> None:
     entries = [{"content": "a", "priority": "high", "status": status} for status in ("completed", "pending")]
     assert agent.tell("plan", entries=entries) == [Note(text="plan: 1 of 2 done")]
@@ -204,6 +213,10 @@ def test_call_that_is_asked_about_is_known_from_before(agent: Agent, tmp_path: P
         ("allow_edits", "read", [".git/config"], True),
         ("allow_edits", "move", ["a", "../b"], False),
         ("allow_edits", "edit", ["link/x"], False),
+        ("allow_edits", "edit", ["link/../x"], False),
+        ("allow_edits", "edit", ["~/x"], False),
+        ("allow_edits", "edit", ["file:///etc/passwd"], False),
+        ("allow_edits", "delete", ["."], False),
         ("allow_edits", "edit", [], False),
         ("allow_edits", "execute", ["a"], False),
         ("allow_edits", "", ["a"], False),
@@ -230,6 +243,8 @@ def test_paths_of_a_workspace_behind_a_link_are_inside(tmp_path: Path) -> None:
         assert places.relative(str(tmp_path / root / "a" / ".." / "b")) == "b"
         assert places.file(str(tmp_path / root / "b")) == tmp_path / "real" / "b"
     assert places.relative("a/b") == "a/b"
+    assert places.relative(f"file://{tmp_path}/work/a%20b") == "a b"
+    assert places.is_work(f"file://{tmp_path}/real/a")
     assert places.relative(str(tmp_path)) == str(tmp_path)
 
 
