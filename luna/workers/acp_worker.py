@@ -32,7 +32,6 @@ from luna.protocol import (
     Spent,
     Stuck,
     StuckKind,
-    Success,
     Usage,
 )
 from luna.redact import redact
@@ -41,7 +40,7 @@ from luna.text import clip
 from luna.workers.acp import AcpOptions
 from luna.workers.acp_report import after_denial, once_more, prompt, read_report
 from luna.workers.acp_session import Feed, Session
-from luna.workers.outcome import NoRecordError, judge
+from luna.workers.outcome import NoRecordError, judge, with_warning
 from luna.workers.shared import WorkerSettings
 
 _STDERR_BYTES: Final = 65_536
@@ -142,7 +141,7 @@ class AcpWorker:
                 await session.close()
         if report is None:
             report = self._broken(talk.result, command, session, has_exited=has_exited)
-        return _warned(report, f"{self._name} {command.warning}") if command.warning else report
+        return with_warning(report, f"{self._name} {command.warning}") if command.warning else report
 
     async def _turns(self, session: Session, assignment: Assignment, delivery: Delivery, feed: Feed) -> Report:
         start_s = self._options.start_s
@@ -268,8 +267,3 @@ def _spent(response: PromptResponse, cost_usd: float) -> Spent | None:
 
 def _said(message: str) -> tuple[str, ...]:
     return (clip(message.strip(), limit_bytes=_MESSAGE_BYTES).text,) if message.strip() else ()
-
-
-def _warned(report: Report, warning: str) -> Report:
-    where = "remaining_risks" if isinstance(report, Success) else "evidence"
-    return report.model_copy(update={where: (*getattr(report, where), warning)})

@@ -29,11 +29,10 @@ from luna.protocol import (
     Note,
     ProgressEvent,
     Report,
-    Success,
     Text,
 )
 from luna.sandbox import Confined, Confinement, ConfinementOptions
-from luna.workers.outcome import OutputKind, judge
+from luna.workers.outcome import OutputKind, judge, with_warning
 from luna.workers.shared import INPUT_BYTES, WorkerSettings, input_report, read_options
 
 _EVENT_TYPES = frozenset(event.model_fields["type"].default for event in EVENT_TYPES)
@@ -206,13 +205,7 @@ class CommandWorker:
         limit = self._confinement.limit_reached(result)
         if limit and isinstance(report, Failed) and report.kind == FailedKind.KILLED:
             report = report.model_copy(update={"reason": f"{report.reason}, {limit}"})
-        return _warned(report, f"{name} {command.warning}") if command.warning else report
-
-
-def _warned(report: Report, warning: str) -> Report:
-    """The report with one thing more to know about it."""
-    where = "remaining_risks" if isinstance(report, Success) else "evidence"
-    return report.model_copy(update={where: (*getattr(report, where), warning)})
+        return with_warning(report, f"{name} {command.warning}") if command.warning else report
 
 
 def _only_input(assignment: Assignment) -> str:

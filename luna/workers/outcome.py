@@ -134,6 +134,12 @@ def _record(text: str, evidence: tuple[str, ...], name: str) -> Report:
         return Failed(kind=error.kind, reason=f"{what} {error}", evidence=evidence)
 
 
+def with_warning(report: Report, warning: str) -> Report:
+    """The report with one thing more to know about how it came about."""
+    where = "remaining_risks" if isinstance(report, Success) else "evidence"
+    return report.model_copy(update={where: (*getattr(report, where), warning)})
+
+
 class NoRecordError(LunaError):
     """A text is no report. Raised by `read_record`.
 
