@@ -200,6 +200,12 @@ async def test_time_out_is_tried_once_more_where_the_server_says_that_this_is_sa
     assert sorted(called(tmp_path)) == ["change", "ignore", "ignore", "look", "look"]
 
 
+async def test_calls_of_servers_in_one_turn_are_made_at_once(tmp_path: Path) -> None:
+    both = calls(("odd__meet", {}), ("odd__meet", {}))
+    events = await work(ScriptedChatModel([both, calls(DONE)]), tmp_path, mcp={"odd": odd(tools=["meet"])})
+    assert [action.observation for action in actions(events)] == ["met", "met"]
+
+
 @pytest.mark.parametrize(
     ("server", "message"),
     [

@@ -1,5 +1,6 @@
 """An MCP server with the faults that real ones have, as a program. Its tools leave a line for each call in a file."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ from pydantic import AnyUrl
 
 server = FastMCP("odd")
 CALLS = Path("calls.txt")
+_met = asyncio.Event()
 
 
 def _called(name: str) -> int:
@@ -76,6 +78,15 @@ async def change() -> str:
     _called("change")
     await anyio.sleep(600)
     return "changed"
+
+
+@server.tool()
+async def meet() -> str:
+    """Answer when it has been called twice."""
+    if _called("meet") == 2:
+        _met.set()
+    await _met.wait()
+    return "met"
 
 
 @server.tool(structured_output=False)
