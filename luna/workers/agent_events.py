@@ -17,6 +17,7 @@ from luna.answers import CUT
 from luna.callables import in_thread
 from luna.models.calls import finish_reason, refusal, usage_of
 from luna.protocol import Action, Progress, ProgressEvent, Report, Said, Spent, Stage
+from luna.redact import redact
 from luna.text import clip
 from luna.tools.files import Outcome
 from luna.workers.agent_reports import REPORT_NAMES, read_report
@@ -114,7 +115,7 @@ class Seen:
         return Action(
             name=(message.name or "").strip() or "tool",
             arguments=self._calls.get(message.tool_call_id, {}),
-            observation=clip(message.text, limit_bytes=_OBSERVATION_BYTES).text,
+            observation=clip(redact(message.text), limit_bytes=_OBSERVATION_BYTES).text,
             error=outcome is None or outcome.error,  # none: wrong arguments, no such tool, refused call or report
             paths=outcome.paths if outcome is not None else (),
         )

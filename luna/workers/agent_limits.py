@@ -19,6 +19,7 @@ from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededErr
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphRecursionError
 
+from luna.errors import ModelError
 from luna.models.failures import Declined, meaning
 from luna.tools.mcp import McpFaultError, McpTool
 
@@ -91,6 +92,9 @@ class Failures(AgentMiddleware[Any, Any, Any]):
         """
         try:
             return await handler(request)
+        except NotImplementedError as error:
+            reason = "The model cannot call tools, which an agent has to. Choose another, or a worker of kind model."
+            raise ModelError(reason) from error
         except Exception as error:  # noqa: BLE001 - what providers raise has no common root
             found = meaning(error)
             raise (DeclinedError(found) if isinstance(found, Declined) else found) from None

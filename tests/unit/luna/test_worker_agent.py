@@ -195,9 +195,26 @@ async def test_interruption_of_the_model_passes_through(tmp_path: Path) -> None:
     assert raised.value.kind == "rate_limit"
 
 
-async def test_model_without_tools_is_a_model_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="odd"):
-        await work(ScriptedChatModel([ValueError("odd")]), tmp_path)
+async def test_secret_in_an_answer_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("API_KEY=0123456789abcdef\n")
+    model = ScriptedChatModel([calls(("read_file", {"path": ".env"})), calls(DONE)])
+    events = await work(model, tmp_path)
+    assert actions(events)[0].observation == "API_KEY=[hidden]\n"
+    assert "0123456789abcdef" in model.prompts[1][-1].text, "it may be the work to change it"
+
+
+class WithoutTools(ScriptedChatModel):
+    def bind_tools(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [(ScriptedChatModel([ValueError("odd")]), "odd"), (WithoutTools([]), "cannot call tools.*kind model")],
+)
+async def test_model_that_cannot_be_used_is_a_model_error(tmp_path: Path, model: ScriptedChatModel, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        await work(model, tmp_path)
 
 
 async def test_prompt_that_grew_too_long_is_context_too_large(tmp_path: Path) -> None:
