@@ -4,6 +4,7 @@ What is refused or goes wrong is an answer that the agent can act on (`denied: â
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -79,11 +80,11 @@ class FileTools:
     def list_files(self, directory: str = ".") -> Outcome:
         """List all files below a directory of the workspace, with their sizes in bytes."""
         lines: list[str] = []
-        for path in self._files(directory):
+        for path, size in self._files(directory):
             if len(lines) == LISTED_FILES:
                 lines.append(f"[only the first {LISTED_FILES}; list a smaller directory]")
                 break
-            lines.append(f"{self._name(path)} ({path.stat().st_size})")
+            lines.append(f"{self._name(path)} ({size})")
         return Outcome("\n".join(lines) or "no files")
 
     @_answered
@@ -111,10 +112,13 @@ class FileTools:
         if not text:
             raise ValueError("give a text to look for")
         found: list[str] = []
-        for path in self._files(directory):
-            if path.stat().st_size > SEARCHED_BYTES:
+        for path, size in self._files(directory):
+            if size > SEARCHED_BYTES:
                 continue
-            lines = path.read_bytes().decode("utf-8", "replace").splitlines()
+            try:
+                lines = path.read_bytes().decode("utf-8", "replace").splitlines()
+            except OSError:  # gone meanwhile, or not for us; the others are searched all the same
+                continue
             found += [
                 f"{self._name(path)}:{n}: {line.strip()[:200]}" for n, line in enumerate(lines, 1) if text in line
             ]
@@ -149,6 +153,8 @@ class FileTools:
         file = inside(self._root, path)
         if taboo := {part.lower() for part in file.relative_to(self._root).parts} & NOT_WORK:
             raise OutsideWorkspaceError(f"{path!r} is below {taboo.pop()!r}, which is not part of the work")
+        if file.is_dir():
+            raise ValueError(f"{path!r} is a directory")
         return file
 
     def _existing(self, path: str) -> Path:
@@ -169,8 +175,11 @@ class FileTools:
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
 
-    def _files(self, directory: str) -> Iterator[Path]:
-        """Regular files in order of name; links are not followed, version control and caches are passed over."""
+    def _files(self, directory: str) -> Iterator[tuple[Path, int]]:
+        """Regular files, with their sizes, in order of name.
+
+        Links are not followed; version control, caches, and what has gone meanwhile are passed over.
+        """
         start = inside(self._root, directory)
         if not start.is_dir():
             raise ValueError(f"there is no directory {directory!r}")
@@ -178,8 +187,12 @@ class FileTools:
             folders[:] = sorted(name for name in folders if name not in _HIDDEN)
             for name in sorted(names):
                 path = Path(folder, name)
-                if path.is_file() and not path.is_symlink():
-                    yield path
+                try:
+                    found = path.lstat()
+                except OSError:
+                    continue
+                if stat.S_ISREG(found.st_mode):
+                    yield path, found.st_size
 
 
 def _replace(file: Path, content: str) -> None:

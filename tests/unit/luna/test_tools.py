@@ -1,6 +1,7 @@
 """Tools of an agent: they stay inside the workspace and never raise."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,30 @@ def test_write_is_bounded_and_leaves_nothing_behind(tools: FileTools, tmp_path: 
     assert tools.write_file("sub", "a directory is in the way").error
     assert tools.write_file("c.txt", "\ud800").error
     assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "a.txt", "sub"]
+
+
+@pytest.mark.parametrize("path", [".", "sub", "./sub/."])
+def test_directory_is_not_written_to(tools: FileTools, tmp_path: Path, path: str) -> None:
+    before = sorted(tmp_path.parent.iterdir())
+    assert tools.write_file(path, "x") == Outcome(f"error: {path!r} is a directory", error=True)
+    assert tools.edit_file(path, "x", "y").error
+    assert sorted(tmp_path.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(("step", "listed"), [("read_bytes", "a.txt"), ("lstat", "sub/b.txt")])
+def test_file_that_has_gone_meanwhile_hides_no_other(
+    tools: FileTools, monkeypatch: pytest.MonkeyPatch, step: str, listed: str
+) -> None:
+    real = getattr(Path, step)
+
+    def gone(path: Path) -> Any:
+        if path.name == "a.txt":
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return real(path)
+
+    monkeypatch.setattr(Path, step, gone)
+    assert tools.search_files("two").text == "sub/b.txt:1: two"
+    assert tools.list_files().text.startswith(listed)
 
 
 def test_edit_replaces_one_place_only(tools: FileTools, tmp_path: Path) -> None:
