@@ -4,6 +4,7 @@ Opt-in: set SOL_TEST_OPENCODE=1. Needs npm once, to install the agent into the u
 """
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
@@ -41,13 +42,17 @@ def program() -> str:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     place = cache / "sol-luna" / f"opencode-{VERSION}"
     found = place / "node_modules" / ".bin" / "opencode"
-    if not found.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("npm is not installed")
-        place.mkdir(parents=True, exist_ok=True)
-        words = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(place), f"opencode-ai@{VERSION}"]
-        subprocess.run(words, check=True, capture_output=True, timeout=500)
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the tests may run in several processes
+        if not found.exists():
+            npm = shutil.which("npm")
+            if npm is None:
+                pytest.skip("npm is not installed")
+            words = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(place), f"opencode-ai@{VERSION}"]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=500)
+            if done.returncode != 0:
+                pytest.skip(f"opencode could not be installed: {(done.stderr.strip().splitlines() or ['?'])[0]}")
     return str(found)
 
 
@@ -126,6 +131,18 @@ async def test_opencode_may_run_commands_where_that_is_granted(worker: Worker, w
     assert {request.model for request in server.requests} >= {"two"}
 
 
+async def test_opencode_works_in_a_sandbox(worker: Worker, workspace: Path) -> None:
+    command = call("bash", command="test ! -w /etc && echo 7 > out.txt", description="write")
+    with ScriptedServer(scripted([command, REPORT])) as server:
+        try:
+            made = worker(server, permissions="allow", sandbox="required", network=True)
+        except WorkerConfigError as error:
+            pytest.skip(str(error))
+        *_, report = await items_of(made, workspace)
+    assert isinstance(report, Success)
+    assert (workspace / "out.txt").read_text() == "7\n"
+
+
 async def test_model_that_opencode_does_not_offer_is_refused_with_those_it_does(
     worker: Worker, workspace: Path
 ) -> None:
@@ -134,9 +151,7 @@ async def test_model_that_opencode_does_not_offer_is_refused_with_those_it_does(
     assert server.count == 0
 
 
-async def test_cancelled_opencode_is_gone_soon(
-    worker: Worker, workspace: Path, record_property: Callable[[str, object], None]
-) -> None:
+async def test_cancelled_opencode_is_gone_soon(worker: Worker, workspace: Path) -> None:
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     with ScriptedServer(scripted([Hang()])) as server:
         task = asyncio.create_task(items_of(worker(server), workspace))
@@ -148,4 +163,4 @@ async def test_cancelled_opencode_is_gone_soon(
     assert task.cancelled()
     assert seconds < 5
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
-    record_property("seconds", seconds)
+    print(f"gone {seconds:.2f} s after it was cancelled")
