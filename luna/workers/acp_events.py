@@ -70,6 +70,11 @@ class ToolUse:
         return (self.kind if self.kind not in {"", "other"} else self.title.strip()[:_TITLE_CHARACTERS]) or "tool"
 
     @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.status in {"completed", "failed"}
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """All files that it says it touches."""
         edited = (part.path for part in self.content if isinstance(part, FileEditToolCallContent))
@@ -103,7 +108,8 @@ class Updates:
 
     def call(self, update: ToolCallUpdate) -> ToolUse:
         """A tool call that the agent asks about, with all that it has told of it."""
-        return (self._calls.get(update.tool_call_id) or ToolUse()).told(update)
+        known = self._calls.get(update.tool_call_id)
+        return (known if known is not None and not known.has_ended else ToolUse()).told(update)
 
     def events(self, update: BaseModel) -> Iterator[ProgressEvent]:
         """The events in one update."""
@@ -148,11 +154,13 @@ class Updates:
 
     def _tool(self, update: ToolCallStart | ToolCallProgress) -> Iterator[ProgressEvent]:
         known = self._calls.get(update.tool_call_id)
-        if known is not None and known.status in {"completed", "failed"}:
-            return
+        if known is not None and known.has_ended:
+            if not isinstance(update, ToolCallStart):
+                return
+            known = None  # another call: some models count their calls anew in each answer
         call = (known or ToolUse()).told(update)
         self._calls.put(update.tool_call_id, call)
-        if call.status in {"completed", "failed"}:
+        if call.has_ended:
             yield self._action(call)
         elif known is None:
             yield Note(text=f"began {call.name}: {clip(call.title, limit_bytes=200).text}")

@@ -195,6 +195,17 @@ def test_call_that_is_asked_about_is_known_from_before(agent: Agent, tmp_path: P
     assert (call.kind, call.title, call.paths) == ("edit", "write", (str(tmp_path / "a"),))
 
 
+def test_name_of_a_call_that_is_used_again_is_another_call(agent: Agent) -> None:
+    place = [{"path": "a"}]
+    for number in range(2):
+        agent.tell("tool_call", toolCallId="c", title="write", kind="edit", locations=place, rawInput={"n": number})
+        agent.tell("tool_call_update", toolCallId="c", status="completed")
+        agent.tell("tool_call_update", toolCallId="c", status="completed")
+    assert [event.arguments["n"] for event in agent.events if isinstance(event, Action)] == [0, 1]
+    call = agent.updates.call(ToolCallUpdate(tool_call_id="c", title="rm"))
+    assert (call.kind, call.title, call.paths) == ("", "rm", ())
+
+
 # --- permissions ------------------------------------------------------------------------------------------------------
 
 
