@@ -3,7 +3,6 @@
 Must never change the workspace before its result lands, and then no file that somebody else has changed meanwhile.
 """
 
-import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from luna.process import ProcessRegistry
+from luna.workspaces.calls import in_thread, told
 from luna.workspaces.files import Change, Entry, bring, foreign
 from luna.workspaces.git import author, check_version, checked_snapshot, fields, joined, some
 from luna.workspaces.places import RESULT, Ready, remove
@@ -21,6 +21,8 @@ from luna.workspaces.spaces import GitSpaces, Opened, named_in
 MAX_BYTES: Final = 2 << 30
 MAX_FILES: Final = 200_000
 _REPOSITORY: Final = ".repository"
+_BEGUN_T: Final = 946_684_800
+"""What the first snapshot says of its time (2000), always the same; archives have no times before 1980."""
 _NO_FILE: Final = "000000"
 _CONFIGURATION: Final = """
 [core]
@@ -64,6 +66,7 @@ class CopySpaces(GitSpaces):
         self._repository = self._directory / _REPOSITORY
         self._patterns = ("refs/heads", "refs/stash")
 
+    @told
     async def begin(self) -> str:
         """See `Workspaces`."""
         await check_version(self._git)
@@ -72,19 +75,17 @@ class CopySpaces(GitSpaces):
         if not self._repository.exists():
             await self._make_repository()
         opened = await self._open()
-        try:
-            files = await asyncio.to_thread(self._all_files, opened)
-        except OSError as error:
-            raise WorkspaceError(f"Workspace {str(self._workspace)!r} cannot be copied: {error}") from error
+        files = await in_thread(self._all_files, opened)
         # As large files, they go into one pack each time instead of a file each.
         options = (*opened.main.options, "-c", "core.bigFileThreshold=1")
         git = replace(opened.main, options=options).with_new_index(self._repository / "begin.index")
         await git.run("update-index", "-z", "--add", "--remove", "--stdin", stdin=joined(files))
         tree = await git.line("write-tree")
-        base = await opened.places.commit(tree, [], message="The workspace as the run began", date=0)
+        base = await opened.places.commit(tree, [], message="The workspace as the run began", date=_BEGUN_T)
         await opened.places.git.run("update-ref", self._base_ref, base)
         return base
 
+    @told
     async def land(self, snapshot: str, *, base: str) -> Landed:
         """See `Workspaces`. Files in the workspace are replaced one by one, each at once."""
         opened = await self._open()
@@ -92,23 +93,18 @@ class CopySpaces(GitSpaces):
         names = tuple(named_in(opened.prefix, path) for path in changes)
         if not changes:
             return Landed(landed=True, where="", note="The result changes no file.")
-        try:
-            others = await asyncio.to_thread(foreign, self._workspace, changes)
-            if others:
-                source = await self._result(opened, snapshot)
-                note = (
-                    f"The result is in {str(source)!r} only, since these files have changed meanwhile: {some(others)}"
-                )
-                return Landed(landed=False, where=str(source), note=note, changed=names)
-            await self._bring(opened, snapshot, changes)
-        except OSError as error:
-            message = f"The result {snapshot} cannot be brought into {str(self._workspace)!r}: {error}"
-            raise WorkspaceError(f"{message}. Make room or access for it and land it again.") from error
+        if others := await in_thread(foreign, self._workspace, changes):
+            source = await self._result(opened, snapshot)
+            why = f"since these files have changed meanwhile: {some(others)}"
+            note = f"The result is in {str(source)!r} only, {why}"
+            return Landed(landed=False, where=str(source), note=note, changed=names)
+        await self._bring(opened, snapshot, changes)
         await opened.places.remove(RESULT)
         await opened.places.git.delete_refs(await opened.places.git.refs(f"refs/heads/{opened.places.branch(RESULT)}"))
         note = f"The result was brought into the workspace: {len(names)} changed files."
         return Landed(landed=True, where="", note=note, changed=names)
 
+    @told
     async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
         """See `Workspaces`."""
         if self._repository.is_dir():
@@ -131,7 +127,7 @@ class CopySpaces(GitSpaces):
 
     async def _make_repository(self) -> None:
         new = self._repository.with_name(f"{_REPOSITORY}.new")
-        await asyncio.to_thread(remove, new)
+        await in_thread(remove, new)
         self._directory.mkdir(parents=True, exist_ok=True)
         words = ("--bare", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none")
         await replace(self._git, directory=self._directory).run("init", *words, str(new))
@@ -165,14 +161,14 @@ class CopySpaces(GitSpaces):
 
     async def _bring(self, opened: Opened, snapshot: str, changes: Mapping[bytes, Change]) -> None:
         source = self._directory / ".landing"
-        await asyncio.to_thread(remove, source)
+        await in_thread(remove, source)
         source.mkdir()
         git = opened.main.within(source).with_new_index(self._directory / ".landing.index")
         await git.run("read-tree", snapshot)
         new = joined(path for path, change in changes.items() if change.new is not None)
         await git.run("checkout-index", "-z", "--stdin", stdin=new)
-        await asyncio.to_thread(bring, self._workspace, source, changes, mark=self.run)
-        await asyncio.to_thread(remove, source)
+        await in_thread(bring, self._workspace, source, changes, mark=self.run)
+        await in_thread(remove, source)
 
     async def _result(self, opened: Opened, snapshot: str) -> Path:
         """The directory with the result, made if it is not there."""

@@ -3,11 +3,11 @@
 Must never remove anything unless asked, nor anything of another run.
 """
 
-import asyncio
 from pathlib import Path
 from typing import assert_never
 
 from luna.process import ProcessRegistry
+from luna.workspaces.calls import in_thread, told
 from luna.workspaces.copies import CopySpaces
 from luna.workspaces.git import Git
 from luna.workspaces.places import checked_name, is_name, remove
@@ -42,6 +42,7 @@ def open_workspaces(
             assert_never(isolation)
 
 
+@told
 async def list_kept(workspace: Path, home: Path) -> list[Kept]:
     """List the places and branches of all runs, also of those that go on. Changes nothing.
 
@@ -60,6 +61,7 @@ async def list_kept(workspace: Path, home: Path) -> list[Kept]:
     return kept
 
 
+@told
 async def remove_kept(workspace: Path, home: Path, run: str) -> tuple[Kept, ...]:
     """Remove the places and branches of a run with all work in them, and return what was removed.
 
@@ -76,7 +78,7 @@ async def remove_kept(workspace: Path, home: Path, run: str) -> tuple[Kept, ...]
     for spaces in await _all_runs(workspace, home):
         if spaces.run == run:
             removed = await spaces.remove_all()
-    await asyncio.to_thread(remove, home / "worktrees" / run)
+    await in_thread(remove, home / "worktrees" / run)
     return removed
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from luna.workspaces.calls import in_thread
 from luna.workspaces.git import Git, checked_snapshot, fields
 from luna.workspaces.protocol import WorkspaceError
 from luna.workspaces.snapshot import LeftOut, stage
@@ -151,8 +152,11 @@ def remove(path: Path) -> None:
     try:
         shutil.rmtree(path)
     except PermissionError:
-        for directory, _, _ in os.walk(path):
-            Path(directory).chmod(0o700)
+        path.chmod(0o700)
+        for directory, names, _ in os.walk(path):
+            for inside in (Path(directory) / name for name in names):
+                if not inside.is_symlink():
+                    inside.chmod(0o700)
         shutil.rmtree(path)
 
 
@@ -236,7 +240,7 @@ class Places:
         """Date all files of a place a while before a commit: what was only checked out must not pass for new."""
         dated_t = int(await self.git.line("show", "--no-patch", "--format=%ct", base)) - _OLDER_S
         paths = fields(await place.git.run("ls-files", "-z"))
-        await asyncio.to_thread(_date, place.root, paths, dated_t)
+        await in_thread(_date, place.root, paths, dated_t)
 
     async def take(self, place: Place, ready: Ready, *, message: str, also: str | None = None) -> str:
         """Bring all that is in a place onto its branch and return the commit.
@@ -304,15 +308,15 @@ class Places:
             elif head := await self.git.commit_named(f"worktrees/{place.admin.name}/HEAD"):
                 await self.move(name, head)
         async with self._lock:
-            await asyncio.to_thread(self._discard, place)
+            await in_thread(self._discard, place)
 
     async def remove(self, name: str) -> None:
         """Remove a directory of the run with whatever is in it."""
         place = self.find(name)
         async with self._lock:
             if place is not None:
-                await asyncio.to_thread(self._discard, place)
-            await asyncio.to_thread(remove, self.directory / name)
+                await in_thread(self._discard, place)
+            await in_thread(remove, self.directory / name)
 
     async def _settle(self, place: Place, commit: str) -> None:
         """Put a place that has the files of a commit onto its branch, at the commit."""

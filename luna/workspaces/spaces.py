@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from luna.process import ProcessRegistry
+from luna.workspaces.calls import in_thread, told
 from luna.workspaces.git import Git, shown
 from luna.workspaces.merging import conflict_files, merge_side, start_merge, unsettled
 from luna.workspaces.places import RESULT, Disputed, Place, Places, Ready, checked_name, remove
@@ -86,7 +87,7 @@ class GitSpaces(ABC):
                         "end it and try again."
                     )
                 opened = await self._find()
-                await asyncio.to_thread(self._prepare, opened)
+                await in_thread(self._prepare, opened)
                 self._opened = opened
             return self._opened
 
@@ -103,6 +104,7 @@ class GitSpaces(ABC):
         left_out = is_byproduct if home is None else _with_home_left_out(bytes(home))
         return Places(repository, run=self.run, directory=self._directory, ignored=ignored, left_out=left_out)
 
+    @told
     async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
         """See `Workspaces`."""
         opened = await self._open()
@@ -117,9 +119,10 @@ class GitSpaces(ABC):
                 await places.age(place, base)
             await self._hand_over(places, place, base)
         inside = place.root / opened.prefix
-        await asyncio.to_thread(inside.mkdir, parents=True, exist_ok=True)  # git has no empty directories
+        await in_thread(inside.mkdir, parents=True, exist_ok=True)  # git has no empty directories
         return inside
 
+    @told
     async def keep(self, name: str, *, message: str) -> str:
         """See `Workspaces`."""
         places = (await self._open()).places
@@ -128,6 +131,7 @@ class GitSpaces(ABC):
         same = taken == ready.start or await place.git.contains(ready.start, taken)
         return ready.base if same else taken
 
+    @told
     async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
         """See `Workspaces`."""
         opened = await self._open()
@@ -142,6 +146,7 @@ class GitSpaces(ABC):
             merged.append(side.label)
         return Merge(await self._hand_over(places, place, base), tuple(merged))
 
+    @told
     async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
         """See `Workspaces`."""
         opened = await self._open()
@@ -158,10 +163,12 @@ class GitSpaces(ABC):
             return tuple(named_in(opened.prefix, path) for path in left)
         return await opened.places.take(place, ready, message=message, also=ready.theirs)
 
+    @told
     async def drop(self, name: str) -> None:
         """See `Workspaces`. Unfinished work is taken onto the branch of the place before."""
         await (await self._open()).places.put_away(checked_name(name))
 
+    @told
     async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
         """See `Workspaces`."""
         opened = await self._open()
@@ -187,10 +194,12 @@ class GitSpaces(ABC):
         self._forget_commands()
         return kept
 
+    @told
     async def kept(self) -> tuple[Kept, ...]:
         """List the places and branches that are there now; changes nothing, so the run may be going on."""
         return await self._kept(await self._find())
 
+    @told
     async def remove_all(self) -> tuple[Kept, ...]:
         """Remove all places and branches with whatever is in them, and return what was removed."""
         opened = await self._open()
@@ -221,10 +230,10 @@ class GitSpaces(ABC):
 
     async def _remove_directory(self) -> None:
         gone = self._directory.with_name(f".{self.run}.gone")  # nobody takes a half removed one for a whole one
-        await asyncio.to_thread(remove, gone)
+        await in_thread(remove, gone)
         with suppress(FileNotFoundError):
             self._directory.rename(gone)
-        await asyncio.to_thread(remove, gone)
+        await in_thread(remove, gone)
 
     async def _hand_over(
         self, places: Places, place: Place, base: str, *, theirs: str = "", disputed: tuple[Disputed, ...] = ()

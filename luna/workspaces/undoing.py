@@ -3,12 +3,12 @@
 Must never change a file that is not as git had it before, was to have it afterwards, or was just writing it.
 """
 
-import asyncio
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from luna.workspaces.calls import in_thread
 from luna.workspaces.files import Change, Entry, bring, read_file, state
 from luna.workspaces.git import Git, fields, joined
 
@@ -68,7 +68,7 @@ async def undo_fast_forward(main: Git, *, base: str, snapshot: str, scratch: Pat
     root = main.directory
     added = {path: entry for path in undone - before.files if isinstance(entry := state(root, path), Entry)}
     removals = {path: Change(path, entry, None) for path, entry in added.items()}
-    await asyncio.to_thread(bring, root, root, removals, mark="")
+    await in_thread(bring, root, root, removals, mark="")
     await before.git.run("checkout-index", "-z", "--force", "--stdin", stdin=joined(undone & before.files))
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from luna.workspaces.calls import told
 from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, some
 from luna.workspaces.places import RESULT, remove
 from luna.workspaces.protocol import Landed, WorkspaceError
@@ -30,6 +31,7 @@ class WorktreeSpaces(GitSpaces):
     A place starts with what is committed. Neither places nor snapshots have ignored files.
     """
 
+    @told
     async def begin(self) -> str:
         """See `Workspaces`."""
         await check_version(self._git)
@@ -47,6 +49,7 @@ class WorktreeSpaces(GitSpaces):
         await opened.places.git.run("update-ref", self._base_ref, head)
         return head
 
+    @told
     async def land(self, snapshot: str, *, base: str) -> Landed:
         """See `Workspaces`. In the workspace it is a fast-forward of whatever is checked out there."""
         opened = await self._open()

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,7 +218,7 @@ async def test_copy_is_byte_for_byte_whatever_attributes_say(tmp_path: Path, own
 
 
 @pytest.mark.parametrize("limit", [{"max_files": 2}, {"max_bytes": 20}])
-async def test_too_large_a_copy_is_refused(tmp_path: Path, own_home: None, limit: dict[str, int]) -> None:
+async def test_too_large_a_copy_is_refused(tmp_path: Path, own_home: None, limit: dict[str, Any]) -> None:
     area = make_area("copy", tmp_path)
     spaces = CopySpaces(area.workspace, run="r", home=area.home, **limit)
     with pytest.raises(WorkspaceError, match="is too large to copy"):

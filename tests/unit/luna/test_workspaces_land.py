@@ -172,10 +172,8 @@ async def cut_off(tree: Area, snapshot: str, half: Callable[[Path], object]) -> 
 
 
 def all_kinds(place: Path) -> None:
-    write(
-        place,
-        {"a.txt": "new a\n" * 50, "new/file": "n\n", "b.txt/inner": "d\n"} if not (place / "b.txt").unlink() else {},
-    )
+    (place / "b.txt").unlink()
+    write(place, {"a.txt": "new a\n" * 50, "new/file": "n\n", "b.txt/inner": "d\n"})
     (place / "sub" / "c.txt").unlink()
     (place / "sub").rmdir()
     write(place, {"sub": "now a file\n"})
@@ -216,6 +214,11 @@ async def test_changes_since_a_fast_forward_was_cut_off_are_not_touched(tree: Ar
     assert read(tree.workspace) == {**START, **mine}
 
 
+def into_pipe(root: Path) -> None:
+    (root / "a.txt").unlink()
+    os.mkfifo(root / "a.txt")
+
+
 @pytest.mark.parametrize(
     "disturb",
     [
@@ -224,7 +227,7 @@ async def test_changes_since_a_fast_forward_was_cut_off_are_not_touched(tree: Ar
         lambda root: (root / "b.txt").chmod(0o755),
         lambda root: ((root / "b.txt").unlink(), (root / "b.txt").symlink_to("a.txt")),
         lambda root: ((root / "b.txt").unlink(), (root / "b.txt").mkdir()),
-        lambda root: ((root / "a.txt").unlink(), os.mkfifo(root / "a.txt")),
+        into_pipe,
         lambda root: (root / "new").symlink_to(root.parent),
     ],
     ids="new-differs parent-is-file mode link directory pipe parent-is-link".split(),
