@@ -104,6 +104,11 @@ class McpTool(BaseTool):
         return outcome.text, outcome
 
 
+def fit_name(name: str) -> str:
+    """The name of a tool in letters, digits, `_` and `-`, at most 64 of them: providers refuse others."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_CHARACTERS] or "_"
+
+
 def require_mcp() -> None:
     """Check that the optional packages are there.
 
@@ -302,11 +307,10 @@ class _Server:
 
     def _named(self, tool: BaseTool) -> McpTool:
         hints = tool.metadata or {}
-        name = f"{self._name}{SEPARATOR}{re.sub(r'[^A-Za-z0-9_-]', '_', tool.name)}"
         return McpTool(
             self,
             tool.name,
-            name=name[:_NAME_CHARACTERS],
+            name=fit_name(f"{self._name}{SEPARATOR}{tool.name}"),
             description=clip(tool.description, limit_bytes=_DESCRIPTION_BYTES).text,
             args_schema=tool.args_schema,
             repeatable=bool(hints.get("readOnlyHint") or hints.get("idempotentHint")),

@@ -113,7 +113,7 @@ class Seen:
         if isinstance(outcome, Noted):
             return Progress(stage=outcome.stage, evidence=outcome.evidence)
         return Action(
-            name=(message.name or "").strip() or "tool",
+            name=message.name or "tool",
             arguments=self._calls.get(message.tool_call_id, {}),
             observation=clip(redact(message.text), limit_bytes=_OBSERVATION_BYTES).text,
             error=outcome is None or outcome.error,  # none: wrong arguments, no such tool, refused call or report

@@ -5,9 +5,9 @@ Adds nothing that the model did not say, and carries out nothing that it said on
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import ToolCallRequest
@@ -17,7 +17,7 @@ from langgraph.types import Command
 from luna.answers import CUT
 from luna.models.calls import finish_reason
 from luna.text import whole_characters
-from luna.tools.mcp import McpTool
+from luna.tools.mcp import McpTool, fit_name
 
 _CUT_OFF = "error: not done, since the turn was cut off at its length limit; do less at once"
 _NO_JSON = "error: not done, since the arguments are no JSON object; write them again"
@@ -42,9 +42,7 @@ class Turns(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Make the call, and mend its answer."""
         response = await handler(request)
-        said, *answers = response.result
-        if not isinstance(said, AIMessage):
-            return response
+        said, *answers = cast("list[Any]", response.result)
         is_cut = finish_reason(said) in CUT
         said = _mended(said, is_cut=is_cut)
         report = None if is_cut else response.structured_response
@@ -80,8 +78,12 @@ class Turns(AgentMiddleware[Any, Any, Any]):
 
 def _mended(said: AIMessage, *, is_cut: bool) -> AIMessage:
     """What was said as JSON that can be sent and kept; where it was cut off, its calls are invalid ones."""
-    calls = [call | {"name": whole_characters(call["name"]), "args": _plain(call["args"])} for call in said.tool_calls]
-    undone: list[Any] = [call | {"args": "{}"} for call in said.invalid_tool_calls]  # some servers parse them again
+    calls = [call | {"name": fit_name(call["name"]), "args": _plain(call["args"])} for call in said.tool_calls]
+    undone: list[Any] = [
+        call | {"name": fit_name(call["name"] or ""), "args": "{}"}  # some servers parse the arguments again
+        for call in said.invalid_tool_calls
+        if call["id"] is not None  # or it could not be answered
+    ]
     if is_cut:
         given = {"type": "invalid_tool_call", "error": "cut off"}
         undone += [{**call, **given, "args": json.dumps(call["args"])} for call in calls]
@@ -90,10 +92,10 @@ def _mended(said: AIMessage, *, is_cut: bool) -> AIMessage:
     return said.model_copy(update=mended)
 
 
-def _refusals(said: AIMessage, why: str) -> Iterator[ToolMessage]:
-    for call in said.invalid_tool_calls:
-        if call["id"] is not None:
-            yield ToolMessage(why, name=call["name"] or "", tool_call_id=call["id"], status="error")
+def _refusals(said: AIMessage, why: str) -> list[ToolMessage]:
+    return [
+        ToolMessage(why, name=call["name"], tool_call_id=call["id"], status="error") for call in said.invalid_tool_calls
+    ]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON, and what Python takes for it

@@ -170,10 +170,27 @@ async def test_calls_need_no_ids_of_their_own(tmp_path: Path, ids: tuple[str, st
     assert [action.observation for action in actions(events)] == ["no files"]
 
 
-async def test_tool_without_a_name_is_an_observation(tmp_path: Path) -> None:
-    events = await work(ScriptedChatModel([calls((" ", {})), calls(DONE)]), tmp_path)
-    assert [action.error for action in actions(events)] == [True]
+@pytest.mark.case("LOOP-05")
+@pytest.mark.parametrize(
+    ("name", "sent"), [("", "_"), ("  ", "__"), ("functions.read_file", "functions_read_file"), ("x" * 99, "x" * 64)]
+)
+async def test_name_that_no_provider_takes_back_is_an_observation(tmp_path: Path, name: str, sent: str) -> None:
+    model = ScriptedChatModel([calls((name, {"path": "a"})), calls(DONE)])
+    events = await work(model, tmp_path)
+    assert [(action.name, action.arguments, action.error) for action in actions(events)] == [
+        (sent, {"path": "a"}, True)
+    ]
+    assert "read_file" in actions(events)[0].observation, "which tools there are"
+    assert [call["name"] for message in model.prompts[1] for call in getattr(message, "tool_calls", ())] == [sent]
     assert events[-1] == DONE_REPORT
+
+
+async def test_call_that_cannot_be_answered_is_left_out(tmp_path: Path) -> None:
+    bad = InvalidToolCall(name=None, args=None, id=None, error=None)
+    model = ScriptedChatModel([calls(LIST).model_copy(update={"invalid_tool_calls": [bad]}), calls(DONE)])
+    events = await work(model, tmp_path)
+    assert kinds(events) == ["Spent", "Action", "Spent", "Success"]
+    assert not [message for message in model.prompts[1] if getattr(message, "invalid_tool_calls", ())]
 
 
 async def test_what_json_cannot_hold_is_replaced_before_it_is_told_or_sent_back(tmp_path: Path) -> None:
