@@ -137,7 +137,7 @@ def notes(
     if run.state.landed is not None:
         yield Text(labels.clean(run.state.landed["note"]), "" if run.state.landed["landed"] else "yellow")
     if at_work is None and run.state.config.get("base") and _left_something(run):
-        yield Text(f"changes that are in no result are kept; see them with: sol workspaces list{again}", "dim")
+        yield Text(f"any changes that are in no result are kept; see: sol workspaces list{again}", "dim")
     if run.reason:
         yield Text(f"not solved: {labels.clean(run.reason)}", "bold")
     yield from _about(run, run.tree.set_aside(), "set aside", "yellow")

@@ -37,7 +37,7 @@ def test_work_is_brought_home_and_said_so(repository: CommandLine) -> None:
 def test_work_in_no_result_is_kept_until_somebody_removes_it(repository: CommandLine) -> None:
     ended = repository("solve", "two.yaml")
     assert ended.code == 1
-    assert "changes that are in no result are kept; see them with: sol workspaces list" in ended.err
+    assert "any changes that are in no result are kept; see: sol workspaces list" in ended.err
     run = repository.run_id()
     (kept,) = repository("workspaces", "list", "--json").lines
     assert (kept["run"], kept["status"], kept["place"]) == (run, "failed", "root.1")
@@ -57,7 +57,7 @@ def test_work_that_was_rejected_is_said_to_be_kept(repository: CommandLine) -> N
     git(repository.directory, "commit", "-q", "-m", "third task")
     ended = repository("solve", task, "--isolation", "worktree")
     assert ended.code == 1
-    assert "changes that are in no result are kept; see them with: sol workspaces list" in ended.err
+    assert "any changes that are in no result are kept; see: sol workspaces list" in ended.err
     assert [line["place"] for line in repository("workspaces", "list", "--json").lines] == ["root.1"]
 
 
