@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from luna.errors import ModelError, WorkerConfigError
 from luna.models.resolve import resolve_chat_model
-from luna.protocol import Assignment, Delivery, Failed, Note, ProgressEvent, Report, Stage, Stuck, StuckKind
+from luna.protocol import REPORT_TYPES, Assignment, Delivery, Failed, ProgressEvent, Report, Stage, Stuck, StuckKind
 from luna.sandbox import Confinement, ConfinementOptions
 from luna.tools.files import FileTools
 from luna.tools.mcp import SEPARATOR, McpServer, ServerName, mcp_tools, require_mcp
@@ -35,6 +35,7 @@ from luna.workers.agent_prompt import ROLE, task_text
 from luna.workers.agent_reports import report_types
 from luna.workers.agent_turns import Turns
 from luna.workers.model import model_gate, model_name
+from luna.workers.outcome import with_warning
 from luna.workers.shared import WorkerSettings, read_options
 
 Resolve: TypeAlias = Callable[..., BaseChatModel]
@@ -115,8 +116,7 @@ class AgentWorker:
             Interruption: If the same delivery may be made again later.
         """
         name = model_name(self._options.model, delivery)
-        if RUN_COMMAND in self._options.tools and (warning := self._confinement.warning(delivery.workspace)):
-            yield Note(text=warning)
+        warning = self._confinement.warning(delivery.workspace) if RUN_COMMAND in self._options.tools else ""
         try:
             if name not in self._models:
                 self._models[name] = self._resolve(name, base_url=self._options.base_url)
@@ -124,7 +124,10 @@ class AgentWorker:
                 work = _Work(self._options, self._models[name], tools, assignment, delivery)
                 async with aclosing(work.run()) as items:
                     async for item in items:
-                        yield item
+                        if warning and isinstance(item, REPORT_TYPES):
+                            yield with_warning(item, f"commands {warning}")
+                        else:
+                            yield item
         except ModelError:
             self._models.pop(name, None)  # its settings may be put right before the next attempt
             raise

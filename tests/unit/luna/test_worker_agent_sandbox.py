@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from luna.errors import WorkerConfigError
-from luna.protocol import Note, Success
+from luna.protocol import Success
 from luna.testing.chat import ScriptedChatModel, calls
 from tests.support.agents import DONE, actions, work
 from tests.support.processes import with_sandbox
@@ -27,10 +27,10 @@ async def test_agent_without_the_sandbox_that_it_would_rather_have_says_so(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     events = await work(ScriptedChatModel([calls(DONE)]), tmp_path, sandbox="preferred")
-    assert isinstance(events[0], Note)
-    assert events[0].text.startswith("ran without a sandbox: ")
+    (risk,) = events[-1].remaining_risks
+    assert risk.startswith("commands ran without a sandbox: ")
     quiet = await work(ScriptedChatModel([calls(DONE)]), tmp_path, sandbox="preferred", tools=["read_file"])
-    assert not any(isinstance(event, Note) for event in quiet)
+    assert quiet[-1].remaining_risks == ()
     with pytest.raises(WorkerConfigError, match="sandbox: required"):
         await work(ScriptedChatModel([]), tmp_path, sandbox="required")
 
