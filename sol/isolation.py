@@ -29,13 +29,13 @@ async def isolated(setup: Setup, kind: Isolation, *, run: str, home: Path) -> tu
     """
     if kind not in get_args(Isolation):
         raise UsageError(f"Isolation is {kind!r}; it must be one of {', '.join(get_args(Isolation))}.")
-    spaces = None if kind == IN_PLACE else _open(kind, setup, run, home)
-    if spaces is None:
-        return setup, {}
     try:
-        base = await spaces.begin()
+        spaces = None if kind == IN_PLACE else _open(kind, setup, run, home)
+        base = None if spaces is None else await spaces.begin()
     except WorkspaceError as error:
         raise UsageError(str(error)) from error
+    if spaces is None:
+        return setup, {}
     return replace(setup, spaces=spaces), {"isolation": kind, "base": base, "places": str(home)}
 
 

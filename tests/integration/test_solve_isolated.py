@@ -175,6 +175,36 @@ async def test_isolation_that_there_is_not_is_refused(tmp_path: Path) -> None:
         await sol_for(tmp_path, mending({}), isolation="bubble").asolve(task(GOAL))
 
 
+async def test_run_whose_id_can_name_no_branch_is_refused(tmp_path: Path) -> None:
+    boat = repository(tmp_path / "boat", BOAT)
+    with pytest.raises(UsageError, match=r"'two words' cannot name"):
+        await sol_for(boat, mending({})).start(task(GOAL), run_id="two words")
+
+
+@pytest.mark.req("S25")
+async def test_retry_of_the_whole_starts_with_the_parts_that_were_accepted(tmp_path: Path) -> None:
+    boat = repository(tmp_path / "boat", BOAT)
+    whole: dict[str, Files] = {}
+
+    def script(assignment: Assignment, saw: dict[str, str]) -> tuple[Files, Any]:
+        if assignment.goal == DOOR:
+            return MENDED[DOOR], None
+        if assignment.goal == LAMP or not whole:
+            return {"mess.txt": "screws\n"}, stuck("no bulb")
+        return whole[GOAL], None
+
+    worker = Editor(script)
+    sol = sol_for(boat, worker, strategy=strategy_of(max_depth=1, max_replans=0))
+    run = await sol.asolve(task(GOAL))
+    assert states(run) == {"": "failed", "0": "success", "1": "failed"}
+    whole[GOAL] = MENDED[LAMP]
+    again = await (await sol.start_again(run.id, ask={"kind": "retry", "node": "", "note": "here is a bulb"})).wait()
+    assert again.solved
+    assert worker.saw[GOAL] == {**BOAT, "door.txt": "opens\n"}
+    assert read(boat) == {"door.txt": "opens\n", "lamp.txt": "shines\n", "log.txt": "monday\n"}
+    assert worker.calls[DOOR] == 1
+
+
 @pytest.mark.parametrize("isolation", ["worktree", "copy"])
 async def test_workspace_that_someone_changed_meanwhile_is_left_alone(tmp_path: Path, isolation: Any) -> None:
     boat = repository(tmp_path / "boat", BOAT)
