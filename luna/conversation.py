@@ -107,11 +107,6 @@ class Conversation:
         self._task.add_done_callback(lambda _: self._stop_reading())
 
     @property
-    def exited(self) -> bool:
-        """Whether the command itself has ended (what it left behind is then being ended)."""
-        return self._run.child.exited or self._run.closed
-
-    @property
     def ended(self) -> bool:
         """Whether all of it has ended."""
         return self._run.closed
