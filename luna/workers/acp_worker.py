@@ -17,7 +17,7 @@ from acp.schema import PromptResponse
 from pydantic import ValidationError
 
 from luna.callables import in_thread
-from luna.conversation import NotStartedError, converse, finish
+from luna.conversation import Conversation, NotStartedError, converse, finish
 from luna.errors import ModelError
 from luna.models.failures import Declined, meaning
 from luna.process import ProcessResult, split_command
@@ -130,11 +130,11 @@ class AcpWorker:
         ) as talk:
             session = Session(talk, name=self._name, options=self._options, workspace=command.cwd, feed=feed)
             try:
-                report = await self._turns(session, assignment, delivery, feed)
+                report = await self._turns(session, talk, assignment, delivery, feed)
             except ConnectionError:
                 has_exited = await talk.wait(_EXIT_S)
             except acp.RequestError as error:
-                report = self._refused(error, talk.stderr_tail)
+                report = self._refused(error, talk)
             except ValidationError as error:
                 report = self._misspoken(error)
             finally:
@@ -143,14 +143,16 @@ class AcpWorker:
             report = self._broken(talk.result, command, session, has_exited=has_exited)
         return with_warning(report, f"{self._name} {command.warning}") if command.warning else report
 
-    async def _turns(self, session: Session, assignment: Assignment, delivery: Delivery, feed: Feed) -> Report:
+    async def _turns(
+        self, session: Session, talk: Conversation, assignment: Assignment, delivery: Delivery, feed: Feed
+    ) -> Report:
         start_s = self._options.start_s
         try:
             async with asyncio.timeout(start_s):
                 await session.open()
         except TimeoutError:
             reason = f"{self._name} has opened no session within {start_s:g} s; is it started as an ACP agent?"
-            return Failed(kind=FailedKind.NOT_STARTED, reason=reason)
+            return Failed(kind=FailedKind.NOT_STARTED, reason=reason, evidence=_last_words(talk))
         schema = assignment.expected_output.json_schema
         text = prompt(assignment, delivery, token=delivery.fence or secrets.token_hex(8))
         paid_usd = 0.0
@@ -195,7 +197,7 @@ class AcpWorker:
             case _:
                 assert_never(why)
 
-    def _refused(self, error: acp.RequestError, stderr: str) -> Failed:
+    def _refused(self, error: acp.RequestError, talk: Conversation) -> Failed:
         """The report on an error that the agent answers with.
 
         Raises:
@@ -214,10 +216,8 @@ class AcpWorker:
             if not isinstance(found, Declined):
                 raise found from error
             return Failed(kind=found.kind, reason=f"{self._name}: {found.reason}")
-        evidence = (f"stderr: {stderr}",) if stderr else ()
-        return Failed(
-            kind=FailedKind.EXCEPTION, reason=f"{self._name} answered with an error: {said}", evidence=evidence
-        )
+        reason = f"{self._name} answered with an error: {said}"
+        return Failed(kind=FailedKind.EXCEPTION, reason=reason, evidence=_last_words(talk))
 
     def _misspoken(self, error: ValidationError) -> Failed:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -263,6 +263,10 @@ def _spent(response: PromptResponse, cost_usd: float) -> Spent | None:
     if response.usage is None:
         return Spent(usage=Usage(calls=1, cost=cost_usd, reported=False)) if cost_usd > 0 else None
     return Spent(usage=Usage(calls=1, tokens=response.usage.total_tokens, cost=max(cost_usd, 0.0)))
+
+
+def _last_words(talk: Conversation) -> tuple[str, ...]:
+    return (f"stderr: {stderr}",) if (stderr := talk.stderr_tail) else ()
 
 
 def _said(message: str) -> tuple[str, ...]:

@@ -198,6 +198,8 @@ async def test_something_that_is_no_agent_is_not_started(tmp_path: Path) -> None
     ran = await run(tmp_path, hangs_at_start=True, options={"start_s": 0.3})
     assert ran.failed.kind == FailedKind.NOT_STARTED
     assert "no session within 0.3 s" in ran.failed.reason
+    [report] = await items_of(make(["sh", "-c", "echo log in first >&2; exec sleep 60"], start_s=0.3), tmp_path)
+    assert report.evidence == ("stderr: log in first",)
     [report] = await items_of(make(["sh", "-c", "echo usage: sh >&2; exit 2"]), tmp_path)
     assert report.kind == FailedKind.EXIT
     assert "ended with exit code 2: usage: sh" in report.reason
