@@ -11,7 +11,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel
 
 from luna.answers import CUT
 from luna.callables import in_thread
@@ -20,7 +19,7 @@ from luna.protocol import Action, Progress, ProgressEvent, Report, Said, Spent, 
 from luna.redact import redact
 from luna.text import clip
 from luna.tools.files import Outcome
-from luna.workers.agent_reports import REPORT_NAMES, read_report
+from luna.workers.agent_reports import REPORT_NAMES, Form, read_report
 
 _OBSERVATION_BYTES = 4_000
 
@@ -76,7 +75,7 @@ class Seen:
         self._refusal: str | None = None
         self._turn_id: str | None = None
         self._calls: dict[str | None, dict[str, Any]] = {}  # of this turn
-        self._structured: BaseModel | None = None
+        self._structured: Form | None = None
 
     def events(self, change: Mapping[str, Any]) -> Iterator[ProgressEvent]:
         """The events in one change of the agent's state."""

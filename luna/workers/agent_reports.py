@@ -4,15 +4,22 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, create_model
 
 from luna.protocol import Failed, FailedKind, Report, Stuck, Success, Text
 from luna.schemas import schema_errors
+from luna.text import whole_characters
 
 _SUCCESS = "ReportSuccess"
 
 
-class ReportStuck(BaseModel):
+class Form(BaseModel):
+    """What all three have in common: what they have no field for is kept, and not offered. Source: S05."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=lambda schema: schema.pop("additionalProperties", None))
+
+
+class ReportStuck(Form):
     """Report that you cannot go on. The task may then be split, so say what is known and what is not."""
 
     blocker: Text = Field(description="the concrete obstacle")
@@ -36,7 +43,7 @@ class ReportStuck(BaseModel):
     question: str | None = Field(default=None, description="only if a human must answer it")
 
 
-class ReportFailed(BaseModel):
+class ReportFailed(Form):
     """Report that the task cannot be done by anybody because what it assumes does not hold."""
 
     reason: Text
@@ -47,7 +54,7 @@ REPORT_NAMES: Final = frozenset({_SUCCESS, ReportStuck.__name__, ReportFailed.__
 """Names of the tools that are reports."""
 
 
-def report_types(schema: Mapping[str, JsonValue] | None) -> tuple[type[BaseModel], ...]:
+def report_types(schema: Mapping[str, JsonValue] | None) -> tuple[type[Form], ...]:
     """The forms of the three reports; the result of a success is held to the schema of the expected output."""
     result: Any = Any
     if schema is not None:
@@ -57,6 +64,7 @@ def report_types(schema: Mapping[str, JsonValue] | None) -> tuple[type[BaseModel
         result = Annotated[Any, AfterValidator(_fitting(schema)), WithJsonSchema(shown)]
     success = create_model(
         _SUCCESS,
+        __base__=Form,
         __doc__="Report that the task is done and its success criteria are met.",
         summary=(str, ...),
         result=(result, ... if schema is not None else None),
@@ -75,7 +83,7 @@ def _fitting(schema: Mapping[str, JsonValue]) -> Callable[[JsonValue], JsonValue
     return fits
 
 
-def read_report(given: BaseModel | None, *, cut: bool, refusal: str | None, last_text: str) -> Report:
+def read_report(given: Form | None, *, cut: bool, refusal: str | None, last_text: str) -> Report:
     """The report that the agent gave, or that it gave none.
 
     Args:
@@ -84,7 +92,7 @@ def read_report(given: BaseModel | None, *, cut: bool, refusal: str | None, last
         refusal: Why the model would not go on; None: it did not refuse.
         last_text: What it said last, as evidence where there is no report.
 
-    Source: S52, S55, STAT-01.
+    Source: S05, S52, S55, STAT-01.
     """
     match given:
         case None if cut:
@@ -94,8 +102,15 @@ def read_report(given: BaseModel | None, *, cut: bool, refusal: str | None, last
         case None:
             return Failed(kind=FailedKind.NO_STATUS, reason="the agent ended without a report", evidence=(last_text,))
         case ReportStuck():
-            return Stuck.model_validate(given.model_dump())
+            return Stuck.model_validate(_fields(given))
         case ReportFailed():
-            return Failed(kind=FailedKind.PREMISE, reason=given.reason, evidence=given.evidence)
+            return Failed.model_validate(_fields(given))
         case success:
-            return Success.model_validate(success.model_dump())
+            return Success.model_validate(_fields(success))
+
+
+def _fields(given: Form) -> dict[str, JsonValue]:
+    """What a form says, in the words of the vocabulary; what it has no field for is a suggestion."""
+    others = given.model_extra or {}
+    fields = {**given.model_dump(exclude=set(others)), "suggestions": others}
+    return dict(json.loads(whole_characters(json.dumps(fields, ensure_ascii=False))))

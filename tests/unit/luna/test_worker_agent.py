@@ -158,10 +158,32 @@ async def test_end_without_report_is_never_success(tmp_path: Path, last: AIMessa
             Stuck(kind=StuckKind.ACCESS_MISSING, blocker="no key", unknown=("which key",)),
         ),
         (("ReportFailed", {"reason": "no such bug", "evidence": ["e"]}), Failed(reason="no such bug", evidence=("e",))),
+        (
+            ("ReportSuccess", {"summary": "half \ud83d", "result": ["\ud83d"]}),
+            Success(summary="half \ufffd", result=["\ufffd"]),
+        ),
     ],
 )
 async def test_reports_are_read(tmp_path: Path, call: Any, expected: Any) -> None:
     assert (await work(ScriptedChatModel([calls(call)]), tmp_path))[-1] == expected
+
+
+@pytest.mark.req("S05")
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("ReportSuccess", {"summary": "s"}),
+        ("ReportStuck", {"blocker": "b", "kind": "other"}),
+        ("ReportFailed", {"reason": "r"}),
+    ],
+)
+async def test_what_a_report_has_no_field_for_is_a_suggestion(tmp_path: Path, call: tuple[str, dict[str, Any]]) -> None:
+    more = {"new_tasks": ["do the rest"], "success_criteria": [], "status": "SUCCESS"}
+    model = ScriptedChatModel([calls((call[0], {**call[1], **more}))])
+    report = (await work(model, tmp_path))[-1]
+    assert f"Report{type(report).__name__}" == call[0]
+    assert report.suggestions == more
+    assert all("additionalProperties" not in tool["function"]["parameters"] for tool in model.bound[0]["tools"])
 
 
 @pytest.mark.parametrize("definitions", [{}, {"$defs": {"n": {"type": "integer"}}}])
