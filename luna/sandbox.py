@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from pydantic import Field, model_validator
 
@@ -207,6 +207,16 @@ class Confinement:
                 return f"perhaps for its limit of {cpu_s} s of processor time"
             case _:
                 return ""
+
+
+@runtime_checkable
+class Confining(Protocol):
+    """A worker whose commands are confined. So are the commands that check its work: they run what it has written."""
+
+    @property
+    def confinement(self) -> Confinement:
+        """What its commands may reach."""
+        ...
 
 
 # --- which tool ------------------------------------------------------------------------------------------------------

@@ -29,9 +29,10 @@ from luna.criteria import (
 )
 from luna.errors import WorkerConfigError
 from luna.inputs import InputError, elements_of, inside, materialise_all
-from luna.process import ProcessLimits, ProcessRegistry, ProcessResult, run_process, split_command
+from luna.process import ProcessLimits, ProcessResult, run_process, split_command
 from luna.protocol import Assignment, Data
 from luna.redact import redact
+from luna.sandbox import Confined, Confinement
 from luna.schemas import schema_errors
 from luna.sources import Source
 from luna.text import clip, strip_controls
@@ -71,7 +72,7 @@ async def verify(
     result: JsonValue,
     workspace: Path,
     started_t: float,
-    registry: ProcessRegistry | None = None,
+    confinement: Confinement | None = None,
     python_timeout_s: float = PYTHON_TIMEOUT_S,
 ) -> tuple[CheckResult, ...]:
     """Check a result against each criterion, one after the other and in order; a failed one does not stop the rest.
@@ -82,13 +83,13 @@ async def verify(
         result: What the worker claims.
         workspace: Where commands run, and where files and modules are looked for.
         started_t: When the attempt began, in seconds since the epoch.
-        registry: Where running commands are recorded.
+        confinement: The sandbox that commands run in; None: in none. Its limits are not theirs.
         python_timeout_s: Most seconds a `python` criterion may take. Its thread cannot be stopped; what it returns
             later is dropped.
 
     Source: S59, STAT-02.
     """
-    checks = _Checks(assignment, result, workspace, started_t, registry, python_timeout_s)
+    checks = _Checks(assignment, result, workspace, started_t, confinement, python_timeout_s)
     return tuple([await checks.run(criterion) for criterion in criteria])
 
 
@@ -100,7 +101,7 @@ class _Checks:
     result: JsonValue
     workspace: Path
     started_t: float
-    registry: ProcessRegistry | None
+    confinement: Confinement | None
     python_timeout_s: float
     _inputs: dict[str, JsonValue] | None = field(default=None, init=False)
 
@@ -126,19 +127,23 @@ class _Checks:
         return _check_result(criterion.kind, label, not wrong, wrong)
 
     async def _command(self, criterion: CommandCriterion) -> str:
-        command = criterion.command
+        limits = ProcessLimits(timeout_s=criterion.timeout_s, output_bytes=2 * _OUTPUT_BYTES)
         try:
-            process = await run_process(
-                split_command(command) if isinstance(command, str) else command,
-                cwd=self.workspace,
-                limits=ProcessLimits(timeout_s=criterion.timeout_s, output_bytes=2 * _OUTPUT_BYTES),
-                registry=self.registry,
-            )
+            command = await in_thread(partial(self._confined, criterion.command), name="sandbox")
+            process = await run_process(command.argv, cwd=command.cwd, limits=limits, env=command.env)
         except WorkerConfigError as error:
             return str(error)
+        if failure := command.not_started(process):
+            return failure
         if process.kind == "exited" and process.exit_code == criterion.exit_code:
             return ""
         return f"{_end(process, criterion)}{_output(process)}"
+
+    def _confined(self, command: str | Sequence[str]) -> Confined:
+        words = split_command(command) if isinstance(command, str) else command
+        if self.confinement is None:
+            return Confined(argv=tuple(words), cwd=self.workspace)
+        return self.confinement.confine(words, self.workspace)
 
     def _file(self, criterion: FileCriterion) -> str:
         try:

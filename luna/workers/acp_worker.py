@@ -79,8 +79,8 @@ class AcpWorker:
         self._name = self._argv[0]
         self._options = options
         self._processes = settings.processes
-        self._confinement = Confinement(options, programs=self._argv[:1])
-        limits = self._confinement.limits(timeout_s=options.timeout_s, output_bytes=_STDERR_BYTES)
+        self.confinement = Confinement(options, programs=self._argv[:1])
+        limits = self.confinement.limits(timeout_s=options.timeout_s, output_bytes=_STDERR_BYTES)
         # The other half of the grace time is for its turn.
         self._limits = replace(limits, inactivity_s=options.inactivity_s, grace_s=options.grace_s / 2)
 
@@ -107,7 +107,7 @@ class AcpWorker:
     async def _attempt(self, assignment: Assignment, delivery: Delivery, feed: Feed) -> Report:
         try:
             command = await in_thread(
-                partial(self._confinement.confine, self._argv, delivery.workspace), name="sandbox"
+                partial(self.confinement.confine, self._argv, delivery.workspace), name="sandbox"
             )
             if command.warning:
                 await feed.put(Note(text=f"{self._name} {command.warning}"))
@@ -239,7 +239,7 @@ class AcpWorker:
         report = judge(silent, name=self._name, output="report", ok_exit_codes=(), limits=self._limits)
         if isinstance(report, Stuck):
             return report.model_copy(update={"summary": "".join(_said(session.updates.message)) or report.summary})
-        if isinstance(report, Failed) and (limit := self._confinement.limit_reached(result)):
+        if isinstance(report, Failed) and (limit := self.confinement.limit_reached(result)):
             return report.model_copy(update={"reason": f"{report.reason}, {limit}"})
         return report
 

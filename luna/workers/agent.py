@@ -98,7 +98,7 @@ class AgentWorker:
         self._settings = settings
         self._resolve = resolve
         self._models: dict[str, BaseChatModel] = {}
-        self._confinement = Confinement(options)
+        self.confinement = Confinement(options)
         _check_approve(options)
         if options.mcp:
             require_mcp()
@@ -116,7 +116,7 @@ class AgentWorker:
             Interruption: If the same delivery may be made again later.
         """
         name = model_name(self._options.model, delivery)
-        warning = self._confinement.warning(delivery.workspace) if RUN_COMMAND in self._options.tools else ""
+        warning = self.confinement.warning(delivery.workspace) if RUN_COMMAND in self._options.tools else ""
         try:
             if name not in self._models:
                 self._models[name] = self._resolve(name, base_url=self._options.base_url)
@@ -138,7 +138,7 @@ class AgentWorker:
         registry = self._settings.processes.for_attempt(delivery.key) if self._settings.processes is not None else None
         functions: dict[str, Callable[..., Any]] = {
             **FileTools(workspace).all(),
-            RUN_COMMAND: ShellTools(workspace, processes=registry, confinement=self._confinement).run_command,
+            RUN_COMMAND: ShellTools(workspace, processes=registry, confinement=self.confinement).run_command,
         }
         own = [as_tool(function) for function in [record_progress, *(functions[name] for name in options.tools)]]
         async with mcp_tools(options.mcp, workspace=workspace, registry=registry) as more:

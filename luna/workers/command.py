@@ -111,9 +111,9 @@ class CommandWorker:
         self._argv = split_command(command) if isinstance(command, str) else list(command)
         self._options = options
         self._processes = processes
-        self._confinement = Confinement(options, programs=self._argv[:1])
+        self.confinement = Confinement(options, programs=self._argv[:1])
         self._limits = replace(
-            self._confinement.limits(timeout_s=options.timeout_s, output_bytes=options.output_bytes),
+            self.confinement.limits(timeout_s=options.timeout_s, output_bytes=options.output_bytes),
             inactivity_s=options.inactivity_s,
             stop_at_output_bytes=options.output_bytes,
         )
@@ -135,7 +135,7 @@ class CommandWorker:
                 yield item
 
     def _prepared(self, assignment: Assignment, delivery: Delivery) -> tuple[bytes, Confined]:
-        return self._stdin(assignment, delivery), self._confinement.confine(self._argv, delivery.workspace)
+        return self._stdin(assignment, delivery), self.confinement.confine(self._argv, delivery.workspace)
 
     def _stdin(self, assignment: Assignment, delivery: Delivery) -> bytes:
         options, workspace = self._options, delivery.workspace
@@ -202,7 +202,7 @@ class CommandWorker:
             limits=self._limits,
             leave_out=leave_out,
         )
-        limit = self._confinement.limit_reached(result)
+        limit = self.confinement.limit_reached(result)
         if limit and isinstance(report, Failed) and report.kind == FailedKind.KILLED:
             report = report.model_copy(update={"reason": f"{report.reason}, {limit}"})
         return with_warning(report, f"{name} {command.warning}") if command.warning else report

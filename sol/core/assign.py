@@ -48,7 +48,7 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
             place = place_of(tree, node, command)
             return AttemptRequest(given, node.worker, node.partial, command.because, node.answers, place)
         case Kind.CHECK:
-            return CheckRequest(assignment, node.result, node.since, place_of(tree, node, command))
+            return CheckRequest(assignment, node.result, node.since, node.worker, place_of(tree, node, command))
         case Kind.JUDGE:
             open_ = [c["criterion"] for c in node.checks if c["ok"] is None and c["kind"] in JUDGED]
             return JudgeRequest(assignment, node.result, tuple(open_))

@@ -129,11 +129,15 @@ class AttemptRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """Run the executable criteria on a result. `started_t`: seconds since the epoch when the attempt began."""
+    """Run the executable criteria on a result of a worker, whose commands are confined as the worker's own.
+
+    `started_t`: seconds since the epoch when the attempt began.
+    """
 
     assignment: Json
     result: Any
     started_t: float
+    worker: Json
     place: Place | None = None
 
 

@@ -33,6 +33,7 @@ from luna.protocol import (
     Worker,
     WorkerSpec,
 )
+from luna.sandbox import Confining
 from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, lost_kind, supervise
 from luna.text import clip
 from luna.verify import verify
@@ -197,6 +198,8 @@ class LocalDispatcher:
     async def _run(self, effect: Effect, running: _Running) -> None:
         command = effect.command
         started = self._use.clock.monotonic()
+        if self._use.processes is not None:
+            AMBIENT.set(self._use.processes.for_node(self._use.run, command.node))
         try:
             for enter in self._use.entering:
                 enter(command)
@@ -265,13 +268,10 @@ class LocalDispatcher:
         spec, worker = self._worker(request.worker)
         assignment = Assignment.model_validate(request.assignment)
         use = self._use
-        key = f"{use.run}/{command.node}/{command.kind}/{command.n}"
-        if use.processes is not None:
-            AMBIENT.set(use.processes.for_attempt(key))
         if use.around is not None:
             use.around(len(command.node), lambda usage: self._progress(command, running, Spent(usage=usage)))
         delivery = Delivery(
-            key=key,
+            key=f"{use.run}/{command.node}/{command.kind}/{command.n}",
             workspace=path,
             partial=request.partial,
             answers=request.answers,
@@ -337,13 +337,14 @@ class LocalDispatcher:
 
     async def _check(self, request: CheckRequest) -> tuple[EventType, dict[str, Any]]:
         assignment = Assignment.model_validate(request.assignment)
+        _, worker = self._worker(request.worker)
         results = await verify(
             assignment.checks,
             assignment=assignment,
             result=request.result,
             workspace=await self._grounds.at(request.place),
             started_t=request.started_t,
-            registry=self._use.processes,
+            confinement=worker.confinement if isinstance(worker, Confining) else None,
         )
         return EventType.CHECKED, {"results": [result.model_dump(mode="json") for result in results]}
 

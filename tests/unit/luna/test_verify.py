@@ -8,10 +8,11 @@ import pytest
 from pydantic import JsonValue
 
 from luna.criteria import Criterion
-from luna.process import ProcessRegistry
 from luna.protocol import Assignment, ExpectedOutput
+from luna.sandbox import Confinement, ConfinementOptions
 from luna.verify import CheckResult, verify
 from tests.support.assignments import assignment
+from tests.support.processes import with_sandbox
 
 STARTED = 1_700_000_000.5
 
@@ -69,16 +70,8 @@ async def test_claimed_outputs_that_are_not_there_do_not_pass(tmp_path: Path) ->
 
 
 async def test_command_passes_with_its_exit_code(tmp_path: Path) -> None:
-    registry = ProcessRegistry(tmp_path / "registry")
     assignment = task({"command": "sh -c 'exit 3'", "exit_code": 3})
-    [found] = await verify(
-        assignment.checks,
-        assignment=assignment,
-        result=None,
-        workspace=tmp_path,
-        started_t=STARTED,
-        registry=registry,
-    )
+    [found] = await verify(assignment.checks, assignment=assignment, result=None, workspace=tmp_path, started_t=STARTED)
     assert (found.ok, found.detail) == (True, "")
 
 
@@ -93,6 +86,25 @@ async def test_command_that_fails_shows_its_output(tmp_path: Path) -> None:
 async def test_words_of_a_command_stay_as_they_are(tmp_path: Path) -> None:
     assert await one(tmp_path, {"command": ["test", " a ", "=", " a "]}) == (True, "")
     assert await one(tmp_path, {"command": ["test", "", "=", " "]}) == (False, "exit code 1, wanted 0")
+
+
+@with_sandbox
+async def test_command_runs_in_the_sandbox_of_the_worker_that_it_checks(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    confinement = Confinement(ConfinementOptions(sandbox="required"))
+    assignment = task({"command": ["touch", "inside"]}, {"command": ["touch", "../outside"]})
+    found = await verify(
+        assignment.checks,
+        assignment=assignment,
+        result=None,
+        workspace=place,
+        started_t=STARTED,
+        confinement=confinement,
+    )
+    assert [check.ok for check in found] == [True, True], "what is beside the workspace is the sandbox's own there"
+    assert (place / "inside").exists()
+    assert not (tmp_path / "outside").exists()
 
 
 @pytest.mark.parametrize(
