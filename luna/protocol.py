@@ -103,6 +103,11 @@ class ExpectedOutput(Data):
     json_schema: dict[str, JsonValue] | None = None
     files: tuple[Text, ...] = ()
 
+    @field_validator("files", mode="before")
+    @classmethod
+    def _one_file(cls, value: object) -> object:
+        return _several(value)
+
 
 class Assignment(Data):
     """One task for one Luna, with the seven fields; none may be missing.

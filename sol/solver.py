@@ -129,10 +129,10 @@ class Sol:
         title = given.task.goal.splitlines()[0][:120]
         info = RunInfo(id=run_id or new_run_id(self.rng), created_t=self.clock.now(), title=title, meta={})
         kind = self.isolation or given.task.isolation or IN_PLACE
-        setup, places = await isolated(setup, kind, run=info.id, home=self.home / ".sol")
-        data |= places
         try:
             await setup.journal.open()
+            setup, places = await isolated(setup, kind, run=info.id, home=self.home / ".sol")
+            data |= places
             lease = await setup.create(info)
         except BaseException:
             await self._done_with(setup.journal)

@@ -106,9 +106,7 @@ class AcpWorker:
 
     async def _attempt(self, assignment: Assignment, delivery: Delivery, feed: Feed) -> Report:
         try:
-            command = await in_thread(
-                partial(self.confinement.confine, self._argv, delivery.workspace), name="sandbox"
-            )
+            command = await in_thread(partial(self.confinement.confine, self._argv, delivery.workspace), name="sandbox")
             if command.warning:
                 await feed.put(Note(text=f"{self._name} {command.warning}"))
             return await self._converse(command, assignment, delivery, feed)

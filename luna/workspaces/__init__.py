@@ -1,8 +1,10 @@
-"""Where Lunas work when they must not get into each other's way: a place for each attempt, merged on integration."""
+"""Where Lunas work when they must not get into each other's way: a place for each attempt, merged on integration.
 
-from luna.workspaces.copies import CopySpaces
-from luna.workspaces.opening import list_kept, open_workspaces, remove_kept
+Here are only the types; `luna.workspaces.opening` opens workspaces, and loads what is needed for that.
+"""
+
 from luna.workspaces.protocol import (
+    Apart,
     Conflict,
     ConflictFile,
     Isolation,
@@ -13,12 +15,11 @@ from luna.workspaces.protocol import (
     WorkspaceError,
     Workspaces,
 )
-from luna.workspaces.worktree import WorktreeSpaces
 
 __all__ = [
+    "Apart",
     "Conflict",
     "ConflictFile",
-    "CopySpaces",
     "Isolation",
     "Kept",
     "Landed",
@@ -26,8 +27,4 @@ __all__ = [
     "Side",
     "WorkspaceError",
     "Workspaces",
-    "WorktreeSpaces",
-    "list_kept",
-    "open_workspaces",
-    "remove_kept",
 ]

@@ -101,7 +101,8 @@ class CopySpaces(GitSpaces):
         await self._bring(opened, snapshot, changes)
         await opened.places.remove(RESULT)
         await opened.places.git.delete_refs(await opened.places.git.refs(f"refs/heads/{opened.places.branch(RESULT)}"))
-        note = f"The result was brought into the workspace: {len(names)} changed files."
+        files = f"{len(names)} changed file{'' if len(names) == 1 else 's'}"
+        note = f"The result was brought into the workspace: {files}."
         return Landed(landed=True, where="", note=note, changed=names)
 
     @told
@@ -120,7 +121,10 @@ class CopySpaces(GitSpaces):
 
     async def _find(self) -> Opened:
         if not self._repository.is_dir():
-            raise WorkspaceError(f"Run {self.run!r} has no copy below {str(self._home)!r}; begin it first.")
+            raise WorkspaceError(
+                f"Run {self.run!r} has no copy below {str(self._home)!r} any more, as there was nothing in it to keep. "
+                "Start its task anew."
+            )
         git = replace(self._git, repository=self._repository, options=await author(self._git))
         places = self._places(replace(git, directory=self._repository), root=self._workspace, ignored=True)
         return Opened(places, git.within(self._workspace))

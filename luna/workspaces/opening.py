@@ -11,18 +11,18 @@ from luna.workspaces.calls import in_thread, told
 from luna.workspaces.copies import CopySpaces
 from luna.workspaces.git import Git
 from luna.workspaces.places import checked_name, is_name, remove
-from luna.workspaces.protocol import Isolation, Kept, Workspaces
+from luna.workspaces.protocol import Apart, Kept, Workspaces
 from luna.workspaces.spaces import GitSpaces
 from luna.workspaces.worktree import WorktreeSpaces
 
 
 def open_workspaces(
-    isolation: Isolation, workspace: Path, *, run: str, home: Path, registry: ProcessRegistry | None = None
-) -> Workspaces | None:
-    """The workspaces of a run; None when all work in the workspace itself. Nothing is made before `begin`.
+    isolation: Apart, workspace: Path, *, run: str, home: Path, registry: ProcessRegistry | None = None
+) -> Workspaces:
+    """The workspaces of a run. Nothing is made before `begin`.
 
     Args:
-        isolation: in_place: none. worktree: `WorktreeSpaces`. copy: `CopySpaces`.
+        isolation: worktree: `WorktreeSpaces`. copy: `CopySpaces`.
         workspace: Where the task's files are.
         run: Id of the run.
         home: The `.sol` directory; places are below it.
@@ -32,8 +32,6 @@ def open_workspaces(
         WorkspaceError: If the run's id cannot name a branch.
     """
     match isolation:
-        case "in_place":
-            return None
         case "worktree":
             return WorktreeSpaces(workspace, run=run, home=home, registry=registry)
         case "copy":

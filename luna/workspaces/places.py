@@ -187,20 +187,26 @@ class Places:
         return f"sol/{self._run}/{name}"
 
     def names(self) -> list[str]:
-        """What there is in the directory, in order."""
-        found = sorted(path.name for path in self.directory.iterdir()) if self.directory.is_dir() else []
-        return [name for name in found if not name.startswith(".")]
+        """What there is in the directory, and what git has of places whose directory is gone; in order."""
+        found = {path.name for path in self.directory.iterdir()} if self.directory.is_dir() else set()
+        found |= {root.name for root in self._recorded() if root.parent == self.directory}
+        return sorted(name for name in found if not name.startswith("."))
 
     def find(self, name: str) -> Place | None:
         """The place of that name, half made or whole; None if git has none."""
         root = self.directory / name
+        if (admin := self._recorded().get(root)) is None:
+            return None
+        return Place(name, root, admin, self.git.within(root, repository=admin))
+
+    def _recorded(self) -> dict[Path, Path]:
+        """Directories of all worktrees of the repository, and what git has of each."""
+        found: dict[Path, Path] = {}
         for record in self.repository.glob("worktrees/*/gitdir"):
             with suppress(OSError):  # another run is removing it
                 text = record.read_text(encoding="utf-8", errors="surrogateescape").removesuffix("\n")
-                if os.path.normpath(record.parent / text) == str(root / ".git"):
-                    git = self.git.within(root, repository=record.parent)
-                    return Place(name, root, record.parent, git)
-        return None
+                found[Path(os.path.normpath(record.parent / text)).parent] = record.parent
+        return found
 
     def existing(self, name: str) -> tuple[Place, Ready]:
         """The place of that name and what was handed over.

@@ -11,7 +11,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from luna.errors import LunaError
 
-Isolation: TypeAlias = Literal["in_place", "copy", "worktree"]
+Apart: TypeAlias = Literal["copy", "worktree"]
+Isolation: TypeAlias = Literal["in_place", Apart]
 
 
 class WorkspaceError(LunaError):

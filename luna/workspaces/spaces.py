@@ -129,7 +129,7 @@ class GitSpaces(ABC):
         place, ready = places.existing(checked_name(name))
         taken = await places.take(place, ready, message=message)
         same = taken == ready.start or await place.git.contains(ready.start, taken)
-        return ready.base if same else taken
+        return ready.start if same else taken
 
     @told
     async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
@@ -196,14 +196,22 @@ class GitSpaces(ABC):
 
     @told
     async def kept(self) -> tuple[Kept, ...]:
-        """List the places and branches that are there now; changes nothing, so the run may be going on."""
-        return await self._kept(await self._find())
+        """List the places and branches that are there now; changes nothing, so the run may be going on.
+
+        A run that has not come to either, or was killed before it could, has at least its start.
+        """
+        opened = await self._find()
+        kept = await self._kept(opened)
+        if kept:
+            return kept
+        base = await opened.places.git.commit_named(self._base_ref)
+        return (Kept(self.run, "start", str(self._directory) if base is None else self._base_ref, base or ""),)
 
     @told
     async def remove_all(self) -> tuple[Kept, ...]:
         """Remove all places and branches with whatever is in them, and return what was removed."""
+        kept = await self.kept()
         opened = await self._open()
-        kept = await self._kept(opened)
         for name in opened.places.names():
             await opened.places.remove(name)
         await opened.places.git.delete_refs(await opened.places.git.refs(*self._patterns))

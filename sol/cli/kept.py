@@ -12,7 +12,7 @@ from luna.workspaces.opening import list_kept as kept_below
 from luna.workspaces.opening import remove_kept
 from sol.cli import output
 from sol.cli.places import has_store, holder_of, require_store, where
-from sol.errors import ConflictError
+from sol.errors import ConflictError, NotFoundError
 from sol.journal import Journal
 from sol.solver import Sol
 
@@ -52,7 +52,13 @@ def clean(sol: Sol, run: str) -> None:
 
 async def _clean(sol: Sol, run: str) -> tuple[Kept, ...]:
     async with sol.open_journal() as journal:
-        found = await journal.resolve(run)
+        try:
+            found = await journal.resolve(run)
+        except NotFoundError:
+            own = sol.home / ".sol"
+            if run in {one.run for one in await kept_below(sol.home, own)}:  # killed before it was recorded
+                return await remove_kept(sol.home, own, run)
+            raise
         started = await _started(journal, found)
     at_work = await holder_of(sol, found)
     if at_work is not None:
@@ -65,7 +71,7 @@ async def _clean(sol: Sol, run: str) -> tuple[Kept, ...]:
 async def _all_kept(sol: Sol) -> list[tuple[str, Kept]]:
     """What is kept in all workspaces that runs of this store have isolated, with the status of each run."""
     statuses: dict[str, str] = {}
-    grounds: set[tuple[Path, Path]] = set()
+    grounds = {(sol.home, sol.home / ".sol")}
     async with sol.open_journal() as journal:
         async for run_id, status in _runs(journal):
             started = await _started(journal, run_id)

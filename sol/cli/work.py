@@ -250,6 +250,9 @@ async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
         output.print_result(run)
     if not view.draws:
         shown.say(view.headline())
+    landed = run.state.landed
+    if shown.quiet and landed is not None and not landed["landed"]:  # a result that is elsewhere must not go unsaid
+        shown.console().print(labels.clean(landed["note"]), soft_wrap=True)
     shown.say(*output.notes(run, again=shown.again, written=written, where=where(sol)))
     return code
 
@@ -277,9 +280,9 @@ def _code(run: Run, stops: Stops) -> Code:
 async def _end_leftovers(sol: Sol, shown: Shown) -> None:
     """End processes of workers whose engine was killed before it could. Source: PROC-01."""
     found = sol.processes.find_leftovers()
+    left = await sol.processes.end_leftovers()  # removes the records of what has ended, too
     if not found:
         return
-    left = await sol.processes.end_leftovers()
     commands = ", ".join(sorted({f"{labels.clean(one.command)} of run {one.run}" for one in found}))
     failed = f"; {len(left)} could not be ended: pids {', '.join(str(one.pid) for one in left)}" if left else ""
     shown.say(f"ended what a killed run had left: {labels.number(len(found), 'worker process')} ({commands}){failed}")

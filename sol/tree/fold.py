@@ -191,7 +191,10 @@ def _lost(tree: Tree, event: Event) -> None:
 
 
 def _late(tree: Tree, event: Event) -> None:
+    """What came too late changes no state; but work that has come home is there whatever the run was told meanwhile."""
     _close(tree, event)
+    if event.data["kind"] == "land" and "answer" in event.data:
+        tree.landed = event.data["answer"]
 
 
 def _interrupted(tree: Tree, event: Event) -> None:

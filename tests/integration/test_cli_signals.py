@@ -228,6 +228,7 @@ async def test_leftovers_of_a_killed_run_are_reported_and_ended_by_the_next_star
         r"^ended what a killed run had left: [34] worker processes \(sh of run \w{6}\)$", err, re.MULTILINE
     )
     assert not [pid for pid in left if is_alive(pid)]
+    assert not list((sol.directory / ".sol" / "processes").glob("*.jsonl")), "and its records are gone"
 
 
 @pytest.mark.case("RES-04")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from luna.protocol import Assignment
+from luna.protocol import Assignment, Failed
 from luna.workspaces.opening import list_kept
 from sol import Sol
-from sol.errors import UsageError
+from sol.errors import ConflictError, UsageError
 from sol.journal import MemoryJournal
 from sol.run import Run
 from tests.support.core import strategy_of
@@ -283,3 +283,54 @@ async def test_worker_that_fails_leaves_the_workspace_as_it_was(tmp_path: Path) 
     assert read(boat) == BOAT
     assert git(boat, "status", "--porcelain") == ""
     assert [name for name, _ in await kept_of(boat)] == ["root.1"]
+
+
+@pytest.mark.req("S25")
+async def test_retry_of_the_whole_that_changes_nothing_keeps_the_accepted_parts(tmp_path: Path) -> None:
+    boat = repository(tmp_path / "boat", BOAT)
+    told: list[str] = []
+
+    def script(assignment: Assignment, saw: dict[str, str]) -> tuple[Files, Any]:
+        if assignment.goal == DOOR:
+            return MENDED[DOOR], None
+        return ({}, None) if told and assignment.goal == GOAL else ({"mess.txt": "screws\n"}, stuck("no bulb"))
+
+    sol = sol_for(boat, Editor(script), strategy=strategy_of(max_depth=1, max_replans=0))
+    run = await sol.asolve(task(GOAL))
+    assert run.status == "failed"
+    told.append("the lamp is not needed")
+    ask = {"kind": "retry", "node": "", "note": told[0]}
+    again = await (await sol.start_again(run.id, ask=ask)).wait()
+    assert again.solved
+    assert read(boat) == {**BOAT, "door.txt": "opens\n"}
+
+
+@pytest.mark.req("S24", "S25")
+async def test_part_after_one_that_changed_nothing_has_what_was_accepted_before(tmp_path: Path) -> None:
+    boat = repository(tmp_path / "boat", BOAT)
+    look, light = "look at the lamp of the boat", "light the lamp of the boat"
+
+    def script(assignment: Assignment, saw: dict[str, str]) -> tuple[Files, Any]:
+        if assignment.goal == LAMP:
+            return {}, Failed(reason="there is no such lamp")
+        work: dict[str, Files] = {**MENDED, look: {}, light: MENDED[LAMP]}
+        return (work[assignment.goal], None) if assignment.goal in work else ({}, stuck("two things at once"))
+
+    editor = Editor(script)
+    planner = ScriptedPlanner({GOAL: [split_into(DOOR, LAMP), split_into(look, light, sequential=True)]})
+    run = await sol_for(boat, editor, planner=planner).asolve(task(GOAL))
+    assert run.solved
+    assert editor.saw[look]["door.txt"] == editor.saw[light]["door.txt"] == "opens\n"
+    assert read(boat) == {**BOAT, "door.txt": "opens\n", "lamp.txt": "shines\n"}
+
+
+async def test_run_whose_id_is_taken_touches_nothing_of_the_other(tmp_path: Path) -> None:
+    boat = repository(tmp_path / "boat", BOAT)
+    sol = sol_for(boat, Editor(lambda assignment, saw: ({"door.txt": "in pieces\n"}, stuck("no screws"))))
+    run = await (await sol.start(task(GOAL), run_id="mine")).wait()
+    kept = await kept_of(boat)
+    git(boat, "commit", "-q", "--allow-empty", "-m", "more")
+    with pytest.raises(ConflictError, match="mine"):
+        await sol.start(task(GOAL), run_id="mine")
+    assert await kept_of(boat) == kept
+    assert run.id == "mine"

@@ -35,7 +35,9 @@ FILES: Files = {f"d{n % 7}/f{n}.txt": f"file {n}\n" * 30 for n in range(60)}
 CALLER = """
 import asyncio, json, os, sys
 from pathlib import Path
-from luna.workspaces import CopySpaces, Side, WorktreeSpaces
+from luna.workspaces import Side
+from luna.workspaces.copies import CopySpaces
+from luna.workspaces.worktree import WorktreeSpaces
 
 for line in sys.stdin:
     kind, workspace, home, run, method, args, given = json.loads(line)

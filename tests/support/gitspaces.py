@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 
 import pytest
 
-from luna.workspaces import CopySpaces, WorktreeSpaces
+from luna.workspaces.copies import CopySpaces
+from luna.workspaces.worktree import WorktreeSpaces
 
 Kind: TypeAlias = Literal["worktree", "copy"]
 Spaces: TypeAlias = WorktreeSpaces | CopySpaces

@@ -68,6 +68,14 @@ def test_solve_refuses_a_result_file_outside_the_workspace_before_any_work(sol: 
     assert not Path("attempts.txt").exists()
 
 
+def test_solve_takes_a_task_with_files_that_must_be_new(sol: CommandLine) -> None:
+    schema = "{type: array}, files: [attempts.txt]"
+    assert sol("solve", sol.task(numbers="[3]", schema=schema)).code == 0
+    missing = sol("solve", sol.task(numbers="[3]", schema="{type: array}, files: [other.txt]", strategy="single"))
+    assert missing.code == 1
+    assert "other.txt" in missing.err
+
+
 def test_solve_lists_what_was_set_aside_and_writes_it_beside_the_result(sol: CommandLine) -> None:
     task = sol.task(numbers="[1, -2, 3, -4]", strategy="isolate")
     ended = sol("solve", task, "-o", "result.json")

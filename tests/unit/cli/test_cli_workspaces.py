@@ -1,10 +1,21 @@
 """`--isolation` and `sol workspaces`, as people type them."""
 
+import json
+
 import pytest
 
 from sol.tree.events import EventType
 from tests.support.cli import CommandLine
 from tests.support.editing import git
+
+MEDDLE = """
+from pathlib import Path
+
+def meddle(inputs, *, delivery):
+    note(delivery)
+    Path("attempts.txt").write_text("somebody else")
+    return inputs["numbers"]
+"""
 
 
 @pytest.fixture
@@ -72,6 +83,25 @@ def test_isolation_of_the_command_line_comes_before_the_tasks(repository: Comman
     assert copied.lines[-1]["landed"]["changed"] == ["attempts.txt"]
     assert repository.attempts == ["/attempt/1", "/attempt/1"]
     assert repository("workspaces", "clean", "latest").err == "There was nothing to remove.\n"
+
+
+def test_result_that_could_not_be_brought_home_is_told_even_quietly(repository: CommandLine) -> None:
+    worker = repository.directory / "w.py"
+    worker.write_text(worker.read_text() + MEDDLE)
+    repository.task("three.yaml", function="meddle", numbers="[3]", strategy="single", more="isolation: copy")
+    ended = repository("solve", "three.yaml", "--quiet")
+    assert (ended.code, json.loads(ended.out)) == (0, [3])
+    assert ended.err.startswith("The result is in ")
+    assert "attempts.txt" in ended.err
+
+
+def test_run_killed_before_it_was_recorded_can_be_cleaned(repository: CommandLine) -> None:
+    repository("solve", "one.yaml")
+    git(repository.directory, "update-ref", "refs/sol/lost-1/base", "HEAD")
+    (kept,) = repository("workspaces", "list", "--json").lines
+    assert (kept["run"], kept["status"], kept["place"]) == ("lost-1", "unknown", "start")
+    assert repository("workspaces", "clean", "lost-1").out == "removed start: refs/sol/lost-1/base\n"
+    assert repository("workspaces", "clean", "lost-1").code == 3
 
 
 def test_run_that_was_not_isolated_has_nothing_to_remove(sol: CommandLine) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from sol.core.places import places_of
 from sol.core.requests import LandRequest, Place
+from sol.tree.events import EventType
 from tests.support.core import Scenario, assignment_of, parts, reassessed, stuck, success
 
 
@@ -187,6 +188,18 @@ def test_places_of_a_node_are_those_of_its_attempts_and_its_merge() -> None:
     run = split_run()
     assert places_of(run[""]) == ["root.1", "root.merge"]
     assert places_of(run["0"]) == ["0.1", "0.merge"]
+
+
+def test_work_that_came_home_although_the_run_was_cancelled_is_told() -> None:
+    run = Scenario(apart=True, sol="rules")
+    run.reports(success(), snapshot="done")
+    landing = run.outcome(EventType.ANSWER, answer={"landed": True, "where": "", "note": "it is there", "changed": []})
+    run.cancel()
+    run.send(landing)
+    assert run.status == "cancelled"
+    assert run.tree.landed is not None
+    assert run.tree.landed["note"] == "it is there"
+    assert run.replayed() == run.tree
 
 
 def test_answers_of_humans_reach_the_next_attempt_by_question() -> None:

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from luna.process import ProcessRegistry
-from luna.workspaces import CopySpaces, Isolation, WorkspaceError, WorktreeSpaces, open_workspaces
+from luna.workspaces import Isolation, WorkspaceError
+from luna.workspaces.copies import CopySpaces
+from luna.workspaces.opening import open_workspaces
+from luna.workspaces.worktree import WorktreeSpaces
 from tests.support.gitspaces import START, Area, area, commit, git, make_area, make_repository, own_home, read, write
 
 __all__ = ["area", "own_home"]
@@ -229,7 +232,6 @@ def test_factory_knows_the_isolations(tmp_path: Path) -> None:
     def opened(isolation: Isolation) -> object:
         return open_workspaces(isolation, tmp_path, run="r", home=tmp_path / ".sol")
 
-    assert opened("in_place") is None
     assert isinstance(opened("worktree"), WorktreeSpaces)
     assert isinstance(opened("copy"), CopySpaces)
     assert list(tmp_path.iterdir()) == []

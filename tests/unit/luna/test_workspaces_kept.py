@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from luna.workspaces import Kept, Side, WorkspaceError, list_kept, remove_kept
+from luna.workspaces import Kept, Side, WorkspaceError
+from luna.workspaces.opening import list_kept, remove_kept
+from luna.workspaces.places import remove
 from tests.support.gitspaces import START, Area, Spaces, area, git, make_area, own_home, read, write
 
 __all__ = ["area", "own_home"]
@@ -43,6 +45,24 @@ async def test_run_without_result_keeps_all_work(area: Area) -> None:
     await work(spaces, "1", base, {})
     assert [(kept.name, kept.snapshot) for kept in await spaces.finish(result=None)] == [("0", one)]
     assert await spaces.finish(result=None) == await area.spaces().kept()
+
+
+async def test_run_that_has_only_begun_is_listed_and_can_be_removed(area: Area) -> None:
+    base = await area.spaces().begin()
+    (kept,) = await list_kept(area.workspace, area.home)
+    assert (kept.run, kept.name, kept.snapshot) == ("run-1", "start", base)
+    assert await remove_kept(area.workspace, area.home, "run-1") == (kept,)
+    assert await list_kept(area.workspace, area.home) == []
+    assert area.is_clean()
+
+
+async def test_place_that_only_git_still_knows_is_cleaned_up(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    place = await spaces.place("0", base=base)
+    remove(place)  # as a kill in the middle of a removal leaves it
+    assert await area.spaces().finish(result=None) == ()
+    assert area.is_clean()
 
 
 async def test_listing_tells_places_and_branches_of_all_runs(area: Area) -> None:
