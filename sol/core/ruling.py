@@ -102,7 +102,7 @@ def report_reason(node: Node) -> str:
     """One sentence for why the node's last report or integration does not do."""
     failed = failed_checks(node)
     if failed:
-        return "; ".join(check["detail"] or f"{check['criterion']} does not hold" for check in failed)
+        return "; ".join(f"{check['criterion']}: {check['detail'] or 'does not hold'}" for check in failed)
     if node.integration is not None:
         return "Integration left open: " + ("; ".join(open_issues(node.integration)) or "nothing named")
     report = node.report or {}
