@@ -41,9 +41,9 @@ from luna.redact import redact
 from luna.strictjson import loads
 from luna.text import clip
 from luna.tools.files import FileTools
-from luna.workers.acp import AcpOptions
 from luna.workers.acp_config import Offered, Value, check, check_mode, check_set, option_for
 from luna.workers.acp_events import Updates
+from luna.workers.acp_options import AcpOptions
 from luna.workers.acp_policy import Permissions, Places, may_edit, may_read, refusal
 
 _UPDATE: Final = "session/update"

@@ -37,7 +37,7 @@ from luna.protocol import (
 from luna.redact import redact
 from luna.sandbox import Confined, Confinement
 from luna.text import clip
-from luna.workers.acp import AcpOptions
+from luna.workers.acp_options import AcpOptions
 from luna.workers.acp_report import after_denial, once_more, prompt, read_report
 from luna.workers.acp_session import Feed, Session
 from luna.workers.outcome import NoRecordError, judge, with_warning
