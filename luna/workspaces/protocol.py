@@ -134,7 +134,7 @@ class Workspaces(Protocol):
         ...
 
     async def keep(self, name: str, *, message: str) -> str:
-        """Take everything in the place into a snapshot and return it; the base when nothing has changed."""
+        """Take everything in the place into a snapshot and return it; where nothing has changed, what it began with."""
         ...
 
     async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
