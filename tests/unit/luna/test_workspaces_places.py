@@ -80,7 +80,7 @@ async def test_place_starts_with_parts_that_fit(area: Area) -> None:
     place = await spaces.place("3", base=base, also=kept)
     assert read(place)["a.txt"] == "ONE\ntwo\nthree\nfour\nFIVE\n"
     assert git(place, "status", "--porcelain") == ""
-    assert area.snapshot(await spaces.keep("3", message="nothing"))["a.txt"] == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert area.snapshot(await spaces.keep("3", message="nothing"))["a.txt"] == "ONE\ntwo\nthree\nfour\nFIVE"
     write(place, {"d": "d"})
     assert area.snapshot(await spaces.keep("3", message="d"))["d"] == "d"
 
