@@ -151,11 +151,13 @@ class Assignment(Data):
         items = [value] if isinstance(value, str | Mapping) else value
         return tuple(parse_criterion(item) for item in items) if isinstance(items, list | tuple) else items
 
-    @field_validator("stop_conditions")
+    @field_validator("goal", "expected_output", "success_criteria", "stop_conditions")
     @classmethod
-    def _explicit_stop(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(item.lower() == NONE for item in value):
-            raise ValueError("say when to give up; 'none' is accepted for context, inputs and constraints only")
+    def _explicit(cls, value: object) -> object:
+        for item in value if isinstance(value, tuple) else (value,):
+            words = item.description if isinstance(item, ExpectedOutput) else getattr(item, "text", item)
+            if isinstance(words, str) and words.lower() == NONE:
+                raise ValueError("'none' is accepted for context, inputs and constraints only; say something here")
         return value
 
     @property

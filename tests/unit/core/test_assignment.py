@@ -37,17 +37,36 @@ def test_assignment_without_one_of_its_seven_fields_is_refused(field: str) -> No
         ("context", True),
         ("inputs", True),
         ("constraints", True),
+        ("goal", False),
+        ("expected_output", False),
         ("success_criteria", False),
         ("stop_conditions", False),
     ],
 )
 def test_explicit_none_is_accepted_for_three_fields_only(field: str, accepted: bool) -> None:
-    data: dict[str, Any] = assignment_of() | {field: [] if field == "success_criteria" else "none"}
+    data: dict[str, Any] = assignment_of() | {field: "none"}
     if accepted:
         Assignment.model_validate(data)
     else:
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValidationError, match="'none' is accepted for context, inputs and constraints only"):
             Assignment.model_validate(data)
+
+
+@pytest.mark.req("S30", "S31", "S32")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("expected_output", {"description": " None "}),
+        ("success_criteria", [{"text": "none"}]),
+        ("success_criteria", ["they are in order", "NONE"]),
+        ("success_criteria", []),
+        ("stop_conditions", ["a brick has no colour", "none"]),
+        ("stop_conditions", []),
+    ],
+)
+def test_none_in_any_form_and_emptiness_are_refused_where_something_must_be_said(field: str, value: Any) -> None:
+    with pytest.raises(ValidationError, match=field):
+        Assignment.model_validate(assignment_of() | {field: value})
 
 
 @pytest.mark.req("S26", "S32")
