@@ -39,12 +39,13 @@ def read_options(kind: str, model: type[OptionsT], options: Mapping[str, JsonVal
     """Check the options of a worker.
 
     Raises:
-        WorkerConfigError: Names the first wrong option, its value and what it may be.
+        WorkerConfigError: Names a wrong option, its value and what it may be. One that does not exist comes first: it may
+            be a missing one, misspelt.
     """
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     names, value = _place(first["loc"], options)
     match first["type"]:
         case "extra_forbidden" if len(first["loc"]) == 1:

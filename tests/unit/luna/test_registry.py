@@ -69,6 +69,7 @@ def test_unknown_kind_is_refused_with_what_there_is(installed: list[EntryPoint])
             r"worker 'command' has no option 'timeout'; its options are command, cpu_s, env,",
         ),
         ({}, "worker 'command' needs the option 'command'"),
+        ({"comand": "true"}, "worker 'command' has no option 'comand'; its options are command,"),
         ({"command": "true", "timeout_s": -1}, "worker 'command': option 'timeout_s' is -1: Input should be greater"),
         ({"command": []}, "option 'command' is"),
         ({"command": "true", "env": ["A=B"]}, "option 'env' is"),
