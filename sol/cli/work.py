@@ -133,7 +133,16 @@ def read_task(text: str) -> Task | TaskFile:
             raise TaskError("There is no task on standard input. Write it there, or give it as an argument.")
     elif text.lower().endswith(_TASK_FILES) and "\n" not in text:
         return load_task(Path(text))
+    elif _names_directory(text):
+        raise TaskError(f"{text!r} is a directory. Name a task file in it, or say in words what is to be done.")
     return Task.make(text)
+
+
+def _names_directory(text: str) -> bool:
+    try:
+        return Path(text).is_dir()
+    except (OSError, ValueError):  # longer than a name may be, or not one at all
+        return False
 
 
 def _done_by_another(task: Task | TaskFile) -> Task | TaskFile:

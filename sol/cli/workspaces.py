@@ -18,7 +18,10 @@ def list_(
     workspace: Workspace = None,
     store: Store = None,
 ) -> None:
-    """List the places and branches of runs that kept their Lunas apart, also of those that go on."""
+    """List what is kept, run by run.
+
+    Places and branches of runs that kept their Lunas apart, also of those that go on.
+    """
     from sol.cli.kept import list_kept  # noqa: PLC0415 - loads the journal
     from sol.solver import Sol  # noqa: PLC0415
 
@@ -27,9 +30,10 @@ def list_(
 
 @app.command()
 def clean(*, run: RunArgument, workspace: Workspace = None, store: Store = None) -> None:
-    """Remove the places and branches of a run with all work in them.
+    """Remove what a run has kept.
 
-    What is part of the run's result stays. The run must not be at work; it cannot go on afterwards.
+    Its places and branches go, with all work in them. What is part of the run's result stays. The run must not be at
+    work; it cannot go on afterwards.
     """
     from sol.cli.kept import clean as do_clean  # noqa: PLC0415 - loads the journal
     from sol.solver import Sol  # noqa: PLC0415

@@ -25,6 +25,7 @@ from tests.support.cli import CommandLine
         (("solve", "nothing.yaml"), "nothing.yaml: cannot be read"),
         (("solve", "-"), "There is no task on standard input."),
         (("solve", "fix it"), "The task is too vague"),
+        (("solve", "."), "'.' is a directory. Name a task file in it"),
         (("solve", "bad.yaml"), "bad.yaml:1:1"),
         (("solve", "task.yaml", "--strategy", "nope"), "No strategy is named 'nope'. Known: "),
         (("solve", "task.yaml", "--worker", "nope"), "there is no worker kind 'nope'; known are "),
