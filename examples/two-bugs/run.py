@@ -1,5 +1,6 @@
 """Makes a small git repository with two bugs and lets Sol mend them; the models are scripted and reached over HTTP.
 
+pip install '.[openai]' pytest             # the client that reaches the models, and what runs the project's tests
 python examples/two-bugs/run.py            # makes ./two-bugs, solves it, shows the tree and the history
 python examples/two-bugs/run.py --prepare  # only makes ./two-bugs; then, with a real model:
 sol solve two-bugs/task.yaml --model openai:gpt-5-mini
@@ -8,6 +9,7 @@ sol solve two-bugs/task.yaml --model openai:gpt-5-mini
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import actors
@@ -46,6 +48,9 @@ def solve(directory):
 def main(words):
     names = [word for word in words if not word.startswith("-")]
     directory = Path(names[0] if names else "two-bugs")
+    missing = [name for name in ("langchain_openai", "pytest") if find_spec(name) is None]
+    if missing and "--prepare" not in words:
+        sys.exit(f"{' and '.join(missing)} must be installed for this: pip install '.[openai]' pytest")
     prepare(directory)
     if "--prepare" in words:
         print(f"made {directory}; now: sol solve {directory / 'task.yaml'} --model openai:NAME")
