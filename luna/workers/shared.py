@@ -39,8 +39,8 @@ def read_options(kind: str, model: type[OptionsT], options: Mapping[str, JsonVal
     """Check the options of a worker.
 
     Raises:
-        WorkerConfigError: Names a wrong option, its value and what it may be. One that does not exist comes first: it may
-            be a missing one, misspelt.
+        WorkerConfigError: Names a wrong option, its value and what it may be. One that does not exist comes first, as
+            it may be a missing one, misspelt.
     """
     try:
         return model.model_validate(dict(options))
