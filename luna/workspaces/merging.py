@@ -17,7 +17,11 @@ TEXT_BYTES: Final = 65_536
 _SEARCHED_BYTES: Final = 1 << 24
 _MERGE: Final = ("merge", "--quiet", "--no-commit", "--no-ff", "--allow-unrelated-histories", "--strategy=ort")
 _SIGNS: Final = (b"<", b"|", b"=", b">")
-_MARKERS: Final = tuple(re.compile(rb"^%b(?=[ \r\n]|\Z)" % re.escape(sign * 7), re.MULTILINE) for sign in _SIGNS)
+_MARKERS: Final = tuple(
+    re.compile(rb"^%b{7}(?=[ \r\n]|\Z)%b" % (re.escape(sign), longer), re.MULTILINE)
+    # An attribute makes markers longer, and so does a move; only with git's own words are such lines no text.
+    for sign, longer in zip(_SIGNS, (rb"|^<{8,} HEAD(?=[:\r\n]|\Z)", b"", b"", b""), strict=True)
+)
 _STAGES: Final = {b"1": "base", b"2": "ours", b"3": "theirs"}
 
 
@@ -85,16 +89,27 @@ async def conflict_files(
     )
 
 
-async def unsettled(place: Place, disputed: Sequence[Disputed]) -> tuple[bytes, ...]:
-    """The files in conflict in which markers are left: lines that are in none of their sides."""
+async def unsettled(place: Place, disputed: Sequence[Disputed], *, theirs: str) -> tuple[bytes, ...]:
+    """The files in conflict in which markers are left: lines that are in none of their sides.
+
+    Args:
+        place: Where the merge has stopped.
+        disputed: The files.
+        theirs: The commit that did not fit; git ends each conflict with its id.
+    """
+    end = re.compile(rb"^>+ %b(?=[:\r\n]|\Z)" % theirs.encode(), re.MULTILINE)
     contents = await _contents(place.git, disputed, limit_bytes=_SEARCHED_BYTES)
+    # Where both sides have moved a file, git's markers are in what it gives as a side.
+    marks = {blob: _marks(b"" if end.search(content) else content) for blob, content in contents.items()}
+    none = _marks(b"")
     found = []
     for one in disputed:
-        now = _marks(read_file(place.root, one.raw_path, limit_bytes=_SEARCHED_BYTES) or b"")
-        sides = zip(*(_marks(contents.get(blob, b"")) for blob in (one.base, one.ours, one.theirs)), strict=True)
+        content = read_file(place.root, one.raw_path, limit_bytes=_SEARCHED_BYTES) or b""
+        now = _marks(content)
+        sides = zip(*(marks.get(blob, none) for blob in (one.base, one.ours, one.theirs)), strict=True)
         # Both sides may have brought in a heading underlined with seven "=", which looks like a marker.
         limits = [sum(side) if sign == b"=" else max(side) for sign, side in zip(_SIGNS, sides, strict=True)]
-        if any(count > limit for count, limit in zip(now, limits, strict=True)):
+        if end.search(content) or any(count > limit for count, limit in zip(now, limits, strict=True)):
             found.append(one.raw_path)
     return tuple(found)
 
@@ -121,8 +136,10 @@ async def _contents(git: Git, disputed: Sequence[Disputed], *, limit_bytes: int)
     small = [blob for blob, kind, *size in sizes if kind == b"blob" and int(size[0]) <= limit_bytes]
     out = await git.run("cat-file", "--batch", stdin=b"".join(blob + b"\n" for blob in small))
     contents: dict[str, bytes] = {}
+    start = 0
     for blob in small:
-        head, _, rest = out.partition(b"\n")
-        size_bytes = int(head.split(b" ")[2])
-        contents[blob.decode()], out = rest[:size_bytes], rest[size_bytes + 1 :]
+        head_end = out.index(b"\n", start)
+        end = head_end + 1 + int(out[start:head_end].split(b" ")[2])
+        contents[blob.decode()] = out[head_end + 1 : end]
+        start = end + 1
     return contents

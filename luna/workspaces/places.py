@@ -4,6 +4,7 @@ Must never read a place's `.git`, which is the worker's, nor remove anything tha
 """
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from luna.workspaces.calls import in_thread
 from luna.workspaces.git import Git, checked_snapshot, fields
@@ -86,8 +87,8 @@ class Place:
     def ready(self) -> Ready | None:
         """What was handed over; None: it is half made."""
         try:
-            return Ready.model_validate_json((self.admin / _READY).read_bytes())
-        except (OSError, ValidationError):
+            return Ready.model_validate(json.loads((self.admin / _READY).read_bytes()))
+        except (OSError, ValueError):
             return None
 
     @property
@@ -103,7 +104,7 @@ class Place:
     def hand_over(self, ready: Ready) -> None:
         """Record that it is made."""
         record = self.admin / f"{_READY}.new"
-        record.write_text(ready.model_dump_json(), encoding="utf-8")
+        record.write_text(json.dumps(ready.model_dump()), encoding="utf-8")  # its escapes have names that are no text
         record.replace(self.admin / _READY)
 
     def unlock(self) -> None:

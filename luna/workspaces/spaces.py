@@ -159,7 +159,7 @@ class GitSpaces(ABC):
             if head == ready.start and not await place.git.run("status", "--porcelain"):
                 await start_merge(place, ready.theirs)
             return tuple(named_in(opened.prefix, one.raw_path) for one in ready.disputed)
-        if left := await unsettled(place, ready.disputed):
+        if left := await unsettled(place, ready.disputed, theirs=ready.theirs):
             return tuple(named_in(opened.prefix, path) for path in left)
         return await opened.places.take(place, ready, message=message, also=ready.theirs)
 

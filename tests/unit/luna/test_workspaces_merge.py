@@ -1,5 +1,6 @@
 """Merges: parts in order, the first that does not fit told with both sides, settled by somebody, concluded."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -171,6 +172,58 @@ async def test_headings_and_quoted_markers_are_no_conflict(area: Area) -> None:
     both = "Title\n=======\nMIDDLE Mitte\nChapter\n=======\nKapitel\n=======\nend\n>>>>>>>> eight\n"
     write(place, {"doc": about + both})
     assert isinstance(await spaces.resolve("root", message="r"), str)
+
+
+async def test_markers_that_an_attribute_made_longer_are_found(area: Area) -> None:
+    spaces = area.spaces()
+    longer = {".gitattributes": "*.txt conflict-marker-size=32\n"}
+    base = (await kept(spaces, await spaces.begin(), "before", longer)).snapshot
+    sides = [await kept(spaces, base, name, {"b.txt": f"{name}\n"}) for name in ("0", "1")]
+    await spaces.merge("root", base=base, sides=sides, message="m")
+    place = await spaces.place("root", base=base)
+    whole = (place / "b.txt").read_text()
+    assert whole.startswith("<" * 32)
+    assert await spaces.resolve("root", message="r") == ("b.txt",)
+    write(place, {"b.txt": "\n".join(whole.splitlines()[:-1])})
+    assert await spaces.resolve("root", message="r") == ("b.txt",)
+    write(place, {"b.txt": "both\n"})
+    assert isinstance(await spaces.resolve("root", message="r"), str)
+
+
+async def test_markers_in_a_file_that_both_have_moved_are_found(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    text = str(START["a.txt"])
+    sides = []
+    for name in ("left", "right"):
+        (await spaces.place(name, base=base) / "a.txt").unlink()
+        sides.append(await kept(spaces, base, name, {f"{name}.txt": text.replace("three", name)}))
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.conflict is not None
+    assert [file.path for file in merge.conflict.files] == ["a.txt", "left.txt", "right.txt"]
+    assert await spaces.resolve("root", message="r") == ("left.txt", "right.txt")
+    place = await spaces.place("root", base=base)
+    whole = (place / "left.txt").read_text()
+    (place / "right.txt").unlink()
+    write(place, {"left.txt": "\n".join(line for line in whole.splitlines() if not line.startswith(">"))})
+    assert await spaces.resolve("root", message="r") == ("left.txt",)
+    write(place, {"left.txt": text})
+    settled = await spaces.resolve("root", message="r")
+    assert isinstance(settled, str)
+    assert set(area.snapshot(settled)) == {"left.txt", "b.txt", "sub/c.txt"}
+
+
+async def test_conflict_in_a_file_whose_name_is_no_text_can_be_settled(area: Area) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    raw = os.fsdecode(b"latin-\xe9")
+    sides = [await kept(spaces, base, name, {raw: f"{name}\n"}) for name in ("0", "1")]
+    merge = await spaces.merge("root", base=base, sides=sides, message="m")
+    assert merge.conflict is not None
+    assert [file.path for file in merge.conflict.files] == ["latin-\\xe9"]
+    assert await area.spaces().resolve("root", message="r") == ("latin-\\xe9",)
+    write(await spaces.place("root", base=base), {raw: "both\n"})
+    assert isinstance(await area.spaces().resolve("root", message="r"), str)
 
 
 async def test_resolve_needs_a_conflict(area: Area) -> None:
