@@ -29,6 +29,7 @@ _SETTINGS: Final = {
     "gc.auto": "0",
     "maintenance.auto": "false",
     "i18n.commitEncoding": "UTF-8",
+    "log.showSignature": "false",  # it would run a program, and mix what it says into answers
     "merge.autoStash": "false",
     "merge.conflictStyle": "diff3",  # shows what both sides started from, and each side whole
     "merge.verifySignatures": "false",

@@ -66,10 +66,11 @@ async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
     Raises:
         WorkspaceError: If a file cannot be read, for example.
     """
-    entries = fields(await git.run("ls-files", "-z", "--stage"))
-    if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK)]:
+    entries = fields(await git.run("ls-files", "-z", "--stage", "-v"))
+    if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK, 2)]:
         await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(links))
-    await git.run("add", "--update")
+    await _look_at_all(git, entries)
+    await git.run("add", "--update", "--sparse")
     listed = fields(await git.run("ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
     new = [path for path in listed if not path.endswith(b"/") and not left_out(path)]
     nested = [path for path in listed if path.endswith(b"/") and not left_out(path[:-1])]
@@ -78,6 +79,19 @@ async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
         # A file that goes away meanwhile is no error.
         await git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=joined(new))
     return await git.line("write-tree")
+
+
+async def _look_at_all(git: Git, entries: list[bytes]) -> None:
+    """Let git see changes of files that it was told not to look at, by their bits or by a sparse checkout."""
+    bits = {"--no-assume-unchanged": b"hs", "--no-skip-worktree": b"Ss"}
+    for option, tags in bits.items():
+        paths = [entry.partition(b"\t")[2] for entry in entries if entry[:1] in tags]
+        if paths and (there := await asyncio.to_thread(_existing, os.fsencode(git.directory), paths)):
+            await git.run("update-index", "-z", option, "--stdin", stdin=joined(there))
+
+
+def _existing(root: bytes, paths: list[bytes]) -> list[bytes]:
+    return [path for path in paths if os.path.lexists(os.path.join(root, path))]  # noqa: PTH118 - as in `files_below`
 
 
 async def _in_repositories(git: Git, nested: list[bytes], *, ignored: bool, left_out: LeftOut) -> list[bytes]:

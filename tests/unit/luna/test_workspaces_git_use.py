@@ -167,3 +167,46 @@ async def test_unfinished_merge_of_a_worker_is_taken(area: Area) -> None:
         kept = await spaces.keep(name, message="m")
         assert git(area.repository(), "rev-parse", f"{kept}^@").split() == parents
         assert ("<<<<<<<" in area.snapshot(kept)["a.txt"]) == (name == "3")
+
+
+@pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
+async def test_changes_that_git_was_told_not_to_look_at_are_taken(area: Area, bit: str) -> None:
+    spaces = area.spaces()
+    base = await spaces.begin()
+    before = area.snapshot(base)
+    place = await spaces.place("0", base=base)
+    git(place, "update-index", bit, "a.txt", "b.txt")
+    write(place, {"a.txt": "1"})
+    assert area.snapshot(await spaces.keep("0", message="m")) == {**before, "a.txt": "1"}
+
+
+async def test_changes_outside_of_a_sparse_checkout_are_taken(tmp_path: Path, own_home: None) -> None:
+    area = make_area("worktree", tmp_path, {"in/a": "1", "out/b": "1", "out/c": "1"})
+    git(area.workspace, "sparse-checkout", "set", "in")
+    spaces = area.spaces()
+    base = await spaces.begin()
+    place = await spaces.place("0", base=base)
+    write(place, {"out/b": "2", "out/new": "1"})
+    kept = await spaces.keep("0", message="m")
+    assert area.snapshot(kept) == {"in/a": "1", "out/b": "2", "out/c": "1", "out/new": "1"}
+    assert (await spaces.land(kept, base=base)).landed
+    assert git(area.workspace, "status", "--porcelain") == ""
+
+
+async def test_signatures_are_not_looked_at(tmp_path: Path, own_home: None) -> None:
+    area = make_area("worktree", tmp_path)
+    program = tmp_path / "gpg"
+    program.write_text(
+        "#!/bin/sh\n"
+        f"case \"$*\" in *--verify*) touch '{tmp_path / 'ran'}'; echo 'gpg: good' >&2; exit 0;; esac\n"
+        "echo '\n[GNUPG:] SIG_CREATED ' >&2\n"
+        "printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"
+    )
+    program.chmod(0o755)
+    git(area.workspace, "config", "gpg.program", str(program))
+    git(area.workspace, "config", "log.showSignature", "true")
+    git(area.workspace, "commit", "--quiet", "--amend", "--no-edit", "--gpg-sign")
+    spaces = area.spaces()
+    write(await spaces.place("0", base=await spaces.begin()), {"x": "1"})
+    assert "x" in area.snapshot(await spaces.keep("0", message="m"))
+    assert not (tmp_path / "ran").exists()
