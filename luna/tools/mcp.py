@@ -119,7 +119,7 @@ def require_mcp() -> None:
         import_module("langchain_mcp_adapters.tools")
     except ImportError as error:
         raise WorkerConfigError(
-            "MCP servers need an optional package. Install it: pip install 'sol-luna[mcp]'"
+            f"MCP servers need optional packages, and there is: {error}. Install them: pip install 'sol-luna[mcp]'"
         ) from error
 
 
