@@ -125,7 +125,9 @@ class CopySpaces(GitSpaces):
                 f"Run {self.run!r} has no copy below {str(self._home)!r} any more, as there was nothing in it to keep. "
                 "Start its task anew."
             )
-        git = replace(self._git, repository=self._repository, options=await author(self._git))
+        there = self._workspace if self._workspace.is_dir() else self._repository  # what is kept outlives a workspace
+        options = await author(replace(self._git, directory=there))
+        git = replace(self._git, repository=self._repository, options=options)
         places = self._places(replace(git, directory=self._repository), root=self._workspace, ignored=True)
         return Opened(places, git.within(self._workspace))
 

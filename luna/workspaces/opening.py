@@ -45,7 +45,7 @@ async def list_kept(workspace: Path, home: Path) -> list[Kept]:
     """List the places and branches of all runs, also of those that go on. Changes nothing.
 
     Args:
-        workspace: Where the tasks' files are.
+        workspace: Where the tasks' files are, or were.
         home: The `.sol` directory.
     """
     kept: list[Kept] = []
@@ -64,7 +64,7 @@ async def remove_kept(workspace: Path, home: Path, run: str) -> tuple[Kept, ...]
     """Remove the places and branches of a run with all work in them, and return what was removed.
 
     Args:
-        workspace: Where the tasks' files are.
+        workspace: Where the tasks' files are, or were.
         home: The `.sol` directory.
         run: Id of a run that has ended; the caller knows that it has.
 
@@ -72,10 +72,10 @@ async def remove_kept(workspace: Path, home: Path, run: str) -> tuple[Kept, ...]
         WorkspaceError: If git refuses.
     """
     checked_name(run)
-    removed: tuple[Kept, ...] = ()
+    removed = tuple(one for one in await list_kept(workspace, home) if one.run == run)
     for spaces in await _all_runs(workspace, home):
         if spaces.run == run:
-            removed = await spaces.remove_all()
+            await spaces.remove_all()
     await in_thread(remove, home / "worktrees" / run)
     return removed
 
@@ -85,7 +85,7 @@ async def _all_runs(workspace: Path, home: Path) -> list[GitSpaces]:
     parent = home / "worktrees"
     copies = {path.parent.name for path in parent.glob("*/.repository") if is_name(path.parent.name)}
     worktrees: set[str] = set()
-    if (await Git(directory=workspace).ask("rev-parse", "--git-dir")).code == 0:
+    if await in_thread(workspace.is_dir) and (await Git(directory=workspace).ask("rev-parse", "--git-dir")).code == 0:
         refs = await Git(directory=workspace).refs("refs/sol/*/base")
         worktrees = {ref.split("/")[2] for ref in refs}
         worktrees |= {path.name for path in parent.glob("*/") if is_name(path.name)} - copies

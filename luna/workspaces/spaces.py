@@ -208,16 +208,14 @@ class GitSpaces(ABC):
         return (Kept(self.run, "start", str(self._directory) if base is None else self._base_ref, base or ""),)
 
     @told
-    async def remove_all(self) -> tuple[Kept, ...]:
-        """Remove all places and branches with whatever is in them, and return what was removed."""
-        kept = await self.kept()
+    async def remove_all(self) -> None:
+        """Remove all places and branches with whatever is in them."""
         opened = await self._open()
         for name in opened.places.names():
             await opened.places.remove(name)
         await opened.places.git.delete_refs(await opened.places.git.refs(*self._patterns))
         await self._forget(opened)
         self._forget_commands()
-        return kept
 
     async def _kept(self, opened: Opened) -> tuple[Kept, ...]:
         places = opened.places

@@ -71,18 +71,20 @@ async def _clean(sol: Sol, run: str) -> tuple[Kept, ...]:
 async def _all_kept(sol: Sol) -> list[tuple[str, Kept]]:
     """What is kept in all workspaces that runs of this store have isolated, with the status of each run."""
     statuses: dict[str, str] = {}
-    grounds = {(sol.home, sol.home / ".sol")}
+    ground_of: dict[str, tuple[Path, Path]] = {}
+    own = (sol.home, sol.home / ".sol")
     async with sol.open_journal() as journal:
         async for run_id, status in _runs(journal):
             started = await _started(journal, run_id)
             if started.get("places"):
                 statuses[run_id] = status
-                grounds.add((Path(started["workspace"]), Path(started["places"])))
-    found: list[tuple[str, Kept]] = []
-    for workspace, home in sorted(grounds):
-        if workspace.is_dir():
-            found += [(statuses.get(one.run, "unknown"), one) for one in await kept_below(workspace, home)]
-    return sorted(found, key=lambda pair: (pair[1].run, pair[1].name))
+                ground_of[run_id] = (Path(started["workspace"]), Path(started["places"]))
+    found: dict[Kept, str] = {}  # several workspaces may have their places below the same directory
+    for ground in sorted({own, *ground_of.values()}):
+        for one in await kept_below(*ground):
+            if ground_of.get(one.run, ground) == ground:
+                found[one] = statuses.get(one.run, "unknown")
+    return [(found[one], one) for one in sorted(found, key=lambda one: (one.run, one.name))]
 
 
 async def _runs(journal: Journal) -> AsyncIterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The end of a run: all that is in its result is cleaned up, all else stays and is listed, and can be removed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,8 +118,24 @@ async def test_places_are_removed_where_the_repository_is_gone(tmp_path: Path, o
     write(tmp_path / ".sol" / "worktrees" / "run-1", {"0/file": "x"})
     place = tmp_path / ".sol" / "worktrees" / "run-1" / "0"
     assert await list_kept(tmp_path, tmp_path / ".sol") == [Kept("run-1", "0", str(place), "")]
-    assert await remove_kept(tmp_path, tmp_path / ".sol", "run-1") == ()
+    assert await remove_kept(tmp_path, tmp_path / ".sol", "run-1") == (Kept("run-1", "0", str(place), ""),)
     assert not (tmp_path / ".sol" / "worktrees" / "run-1").exists()
+
+
+async def test_what_is_kept_outlives_the_workspace(area: Area, tmp_path: Path) -> None:
+    area = replace(area, home=tmp_path / "elsewhere" / ".sol")
+    spaces = area.spaces()
+    base = await spaces.begin()
+    for name in ("0", "1"):
+        await work(spaces, name, base, {"x": name})
+    await spaces.drop("1")
+    remove(area.workspace)
+    kept = await list_kept(area.workspace, area.home)
+    expected = {("0", False), ("0", True), ("1", True)} if area.kind == "copy" else {("0", False)}
+    assert {(one.name, bool(one.snapshot)) for one in kept} == expected
+    assert await remove_kept(area.workspace, area.home, "run-1") == tuple(kept)
+    assert not (area.home / "worktrees" / "run-1").exists()
+    assert await list_kept(area.workspace, area.home) == []
 
 
 async def test_own_branches_and_stashes_of_workers_in_copies_are_kept(tmp_path: Path, own_home: None) -> None:
