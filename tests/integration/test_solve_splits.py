@@ -12,6 +12,7 @@ from luna.protocol import (
     Assignment,
     Spent,
     Usage,
+    Waiting,
 )
 from luna.testing import FakeClock, Pause, ScriptedWorker
 from sol import Sol
@@ -44,6 +45,65 @@ async def test_stuck_leaf_is_split_and_its_parts_start_with_fresh_detectors(sol:
     for assignment, _ in worker.deliveries[1:]:
         assert "Already tried on the whole: " in assignment.context
         assert "look" in assignment.context
+
+
+@pytest.mark.req("S10", "S23", "S50")
+@pytest.mark.case("LOOP-01")
+async def test_loop_ends_at_the_fourth_call_and_its_report_reaches_the_planner(sol: Callable[..., Sol]) -> None:
+    look = Action(name="lookup", arguments={"q": "gallium boiling"}, observation="3 hits: a,b,c")
+    call = Spent(usage=Usage(calls=1))
+
+    def script(assignment: Assignment) -> Any:
+        return [call, look] * 12 + [done()] if assignment.goal == GOAL else done(assignment.goal)
+
+    worker = ScriptedWorker(script)
+    planner = ScriptedPlanner({GOAL: split_into("find red", "find blue")}, usage=Usage())
+    run = await sol(worker, planner, strategy=strategy_of(monitors={"repeat_limit": 4, "max_steps": 50})).asolve(task())
+    assert worker.stopped == [GOAL]
+    report = next(asked.report for asked in planner.asked if isinstance(asked, SplitRequest))
+    assert report is not None
+    assert (report["status"], report["kind"]) == ("STUCK", "repetition")
+    assert "lookup" in report["blocker"]
+    assert {"times: 4", "last observation: 3 hits: a,b,c"} < set(report["evidence"])
+    assert run.tree[""].spent.calls == 4
+    assert (run.status, worker.calls) == ("success", {GOAL: 1, "find red": 1, "find blue": 1})
+
+
+@pytest.mark.req("S34")
+@pytest.mark.parametrize("given", ["fix everything here", {**task().assignment, "goal": "fix everything here"}])
+async def test_vague_task_is_refused_before_anybody_is_asked(sol: Callable[..., Sol], given: Any) -> None:
+    worker, planner = ScriptedWorker.succeeding(), ScriptedPlanner()
+    with pytest.raises(TaskError, match="'fix everything here' names no object"):
+        await sol(worker, planner).asolve(given)
+    assert (worker.calls.total(), planner.asked) == (0, [])
+
+
+@pytest.mark.req("S06")
+async def test_luna_that_leaves_its_scope_is_stopped_whatever_it_would_have_reported(sol: Callable[..., Sol]) -> None:
+    leaves = Action(name="edit", arguments={"path": "attic/lamp.md"}, observation="ok", paths=("attic/lamp.md",))
+    worker = ScriptedWorker({GOAL: [leaves, done()]})
+    run = await sol(worker, strategy=strategy_of(max_depth=0)).asolve(task(constraints=["Do not change attic/."]))
+    assert worker.stopped == [GOAL]
+    report = run.tree[""].report
+    assert report is not None
+    assert (report["status"], report["kind"]) == ("STUCK", "scope")
+    assert (run.status, run.result) == ("failed", None)
+
+
+@pytest.mark.req("S50", "S51")
+@pytest.mark.case("FP-01")
+@pytest.mark.parametrize("declared", [True, False])
+async def test_polling_is_judged_by_the_clock_of_the_run(sol: Callable[..., Sol], *, declared: bool) -> None:
+    clock = FakeClock(auto=True)
+    status = Action(name="status", arguments={"job": "job-7"}, observation="RUNNING")
+    polls: list[Any] = [item for _ in range(9) for item in (status, Pause(120.0 if declared else 0.1))]
+    waits = [Waiting(what="job-7", deadline_s=1200, interval_s=60)] if declared else []
+    items = [*waits, *polls, status.model_copy(update={"observation": "DONE"}), done()]
+    worker = ScriptedWorker({GOAL: items}, clock=clock)
+    run = await sol(worker, clock=clock, strategy=strategy_of(max_depth=0)).asolve(task())
+    assert run.status == ("success" if declared else "failed")
+    assert worker.stopped == ([] if declared else [GOAL])
+    assert clock.monotonic() == pytest.approx(1080.0 if declared else 0.3)
 
 
 @pytest.mark.req("S15")
