@@ -104,7 +104,7 @@ class LocalChatModel(BaseChatModel):
         """
         raise ModelError(
             f"The local model {self.model_name!r} cannot use tools. Use a worker of kind model, "
-            f"or for agents another model, for instance one served by ollama."
+            f"or name another model for the agent (--luna-model), for instance one served by ollama."
         )
 
     @override
