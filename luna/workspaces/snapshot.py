@@ -5,11 +5,13 @@ Must never take a nested repository as a link: its files are taken as files, so 
 
 import asyncio
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from luna.workspaces.git import Git, fields, joined
+from luna.workspaces.protocol import WorkspaceError
 
 LeftOut: TypeAlias = Callable[[bytes], bool]
 """Tells of a path (of a file or a directory) whether it stays outside of snapshots."""
@@ -19,6 +21,7 @@ _BYPRODUCTS: Final = frozenset(
 )
 _BYPRODUCT_ENDS: Final = (b".pyc", b".pyo")
 _GITLINK: Final = b"160000 "
+_UNSEEN: Final = re.compile(r"^(warning: could not open directory|(?!warning: ).*: Permission denied$).*", re.MULTILINE)
 
 
 def is_byproduct(path: bytes) -> bool:
@@ -64,14 +67,14 @@ async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
         left_out: Paths that are not taken unless git follows them already.
 
     Raises:
-        WorkspaceError: If a file cannot be read, for example.
+        WorkspaceError: If a file or directory cannot be read, for example.
     """
     entries = fields(await git.run("ls-files", "-z", "--stage", "-v"))
     if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK, 2)]:
         await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(links))
     await _look_at_all(git, entries)
-    await git.run("add", "--update", "--sparse")
-    listed = fields(await git.run("ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
+    await _seeing_all(git, "add", "--update", "--sparse")
+    listed = fields(await _seeing_all(git, "ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
     new = [path for path in listed if not path.endswith(b"/") and not left_out(path)]
     nested = [path for path in listed if path.endswith(b"/") and not left_out(path[:-1])]
     new += await _in_repositories(git, nested, ignored=ignored, left_out=left_out)
@@ -79,6 +82,16 @@ async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
         # A file that goes away meanwhile is no error.
         await git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=joined(new))
     return await git.line("write-tree")
+
+
+async def _seeing_all(git: Git, *words: str) -> bytes:
+    """Run a command that looks at files. Those that git may not look at must not pass for unchanged, or for none."""
+    answer = await git.ask(*words)
+    if answer.code == 0 and _UNSEEN.search(answer.error) is None:
+        return answer.out
+    raise WorkspaceError(
+        f"Not all files in {str(git.directory)!r} can be taken: {answer.error}. Make them files that can be read."
+    )
 
 
 async def _look_at_all(git: Git, entries: list[bytes]) -> None:

@@ -1,5 +1,6 @@
 """The end of a run: all that is in its result is cleaned up, all else stays and is listed, and can be removed."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,6 +166,21 @@ async def test_place_that_cannot_be_taken_stays_and_is_listed(area: Area) -> Non
     kept = await spaces.finish(result=None)
     assert {one.name: one.snapshot for one in kept if one.where.startswith("/")} == {"1": ""}
     assert (bad / "y").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("path", ["sub/c.txt", "new/file"])
+async def test_place_with_a_directory_that_cannot_be_read_stays(area: Area, path: str) -> None:
+    spaces = area.spaces()
+    place = await spaces.place("0", base=await spaces.begin())
+    write(place, {path: "changed"})
+    (place / path).parent.chmod(0)
+    with pytest.raises(WorkspaceError, match="Make them files"):
+        await spaces.keep("0", message="m")
+    with pytest.raises(WorkspaceError, match="Make them files"):
+        await spaces.drop("0")
+    (place / path).parent.chmod(0o700)
+    assert area.snapshot(await spaces.keep("0", message="m"))[path] == "changed"
 
 
 async def test_merged_sides_are_cleaned_up_with_the_result(area: Area) -> None:
