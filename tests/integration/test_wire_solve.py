@@ -122,7 +122,11 @@ async def test_stuck_task_is_split_and_integrated_over_the_wire(tmp_path: Path) 
     assert run.state.spent.calls == server.count == 8
     forms = Counter(one.response_format["json_schema"]["name"] for one in server.requests if one.response_format)
     assert forms == {"split": 1, "judge": 3, "integrate": 1}
-    assert all("ReportStuck" in one.tool_names for one in server.requests if not one.response_format)
+    lunas = [one for one in server.requests if not one.response_format]
+    assert all("ReportStuck" in one.tool_names for one in lunas)
+    told = ["\n".join(message.text for message in one.messages) for one in lunas]
+    assert [text.count("Goal: ") for text in told] == [1, 1, 1]
+    assert not any(all(part in text for part in PARTS) for text in told), "no Luna gets another one's part"
 
 
 @pytest.mark.req("S51", "S52")

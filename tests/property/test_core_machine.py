@@ -339,4 +339,4 @@ EXAMPLES = int(os.environ.get("SOL_CORE_EXAMPLES", "30"))
 Core.TestCase.settings = settings(
     max_examples=EXAMPLES, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestCore = pytest.mark.timeout(max(120, 2 * EXAMPLES))(Core.TestCase)
+TestCore = pytest.mark.case("PAR-04")(pytest.mark.timeout(max(120, 2 * EXAMPLES))(Core.TestCase))

@@ -48,6 +48,7 @@ async def test_rate_limited_call_waits_as_asked_then_backs_off_then_succeeds() -
     assert second < third <= second + 2 + 1  # longest pause after the second interruption, and the spread
 
 
+@pytest.mark.req("S51")
 @pytest.mark.case("RATE-01")
 async def test_other_branches_of_the_provider_wait_too_and_those_of_others_do_not() -> None:
     clock = FakeClock()
