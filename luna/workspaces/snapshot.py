@@ -21,7 +21,10 @@ _BYPRODUCTS: Final = frozenset(
 )
 _BYPRODUCT_ENDS: Final = (b".pyc", b".pyo")
 _GITLINK: Final = b"160000 "
-_UNSEEN: Final = re.compile(r"^(warning: could not open directory|(?!warning: ).*: Permission denied$).*", re.MULTILINE)
+_UNTAKEN: Final = re.compile(
+    r"^(warning: could not open directory |Ignoring path |(?!warning: ).*: Permission denied$)", re.MULTILINE
+)
+"""How git says that it has passed over a file, for which its exit code is 0."""
 
 
 def is_byproduct(path: bytes) -> bool:
@@ -73,24 +76,25 @@ async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
     if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK, 2)]:
         await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(links))
     await _look_at_all(git, entries)
-    await _seeing_all(git, "add", "--update", "--sparse")
-    listed = fields(await _seeing_all(git, "ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
+    await _taking_all(git, "add", "--update", "--sparse")
+    listed = fields(await _taking_all(git, "ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
     new = [path for path in listed if not path.endswith(b"/") and not left_out(path)]
     nested = [path for path in listed if path.endswith(b"/") and not left_out(path[:-1])]
     new += await _in_repositories(git, nested, ignored=ignored, left_out=left_out)
     if new:
         # A file that goes away meanwhile is no error.
-        await git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=joined(new))
+        await _taking_all(git, "update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=joined(new))
     return await git.line("write-tree")
 
 
-async def _seeing_all(git: Git, *words: str) -> bytes:
-    """Run a command that looks at files. Those that git may not look at must not pass for unchanged, or for none."""
-    answer = await git.ask(*words)
-    if answer.code == 0 and _UNSEEN.search(answer.error) is None:
+async def _taking_all(git: Git, *words: str, stdin: bytes = b"") -> bytes:
+    """Run a command that looks at files. Those that git cannot take must not pass for unchanged, or for none."""
+    answer = await git.ask(*words, stdin=stdin)
+    if answer.code == 0 and _UNTAKEN.search(answer.error) is None:
         return answer.out
     raise WorkspaceError(
-        f"Not all files in {str(git.directory)!r} can be taken: {answer.error}. Make them files that can be read."
+        f"Not all files in {str(git.directory)!r} can be taken: {answer.error}. "
+        "Make them files that can be read, with names that git allows."
     )
 
 

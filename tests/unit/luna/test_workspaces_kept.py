@@ -168,6 +168,19 @@ async def test_place_that_cannot_be_taken_stays_and_is_listed(area: Area) -> Non
     assert (bad / "y").exists()
 
 
+async def test_place_with_a_name_that_git_does_not_allow_stays(area: Area) -> None:
+    spaces = area.spaces()
+    place = await spaces.place("0", base=await spaces.begin())
+    (place / ".gitmodules").symlink_to("a.txt")  # as a link it may lead git elsewhere
+    write(place, {"x": "1"})
+    with pytest.raises(WorkspaceError, match=r"Ignoring path \.gitmodules"):
+        await spaces.keep("0", message="m")
+    with pytest.raises(WorkspaceError, match="names that git allows"):
+        await spaces.drop("0")
+    (place / ".gitmodules").unlink()
+    assert area.snapshot(await spaces.keep("0", message="m"))["x"] == "1"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.parametrize("path", ["sub/c.txt", "new/file"])
 async def test_place_with_a_directory_that_cannot_be_read_stays(area: Area, path: str) -> None:
