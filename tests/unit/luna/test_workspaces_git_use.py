@@ -199,6 +199,7 @@ async def test_signatures_are_not_looked_at(tmp_path: Path, own_home: None) -> N
     program.write_text(
         "#!/bin/sh\n"
         f"case \"$*\" in *--verify*) touch '{tmp_path / 'ran'}'; echo 'gpg: good' >&2; exit 0;; esac\n"
+        "cat >/dev/null\n"
         "echo '\n[GNUPG:] SIG_CREATED ' >&2\n"
         "printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"
     )
