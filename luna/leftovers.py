@@ -272,8 +272,8 @@ class ProcessRegistry:
             file.write(record.model_dump_json().encode() + b"\n")
 
 
-AMBIENT: Final[ContextVar[ProcessRegistry | None]] = ContextVar("luna_processes", default=None)
-"""Where commands are recorded that were given no registry: that of the attempt in whose task they are run."""
+AMBIENT: Final[ContextVar[Callable[[], ProcessRegistry] | None]] = ContextVar("luna_processes", default=None)
+"""Gives the registry for commands that were given none: that of the attempt in whose task they are run."""
 
 
 async def _until_gone(families: list[Family], seconds: float) -> None:

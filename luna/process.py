@@ -222,7 +222,8 @@ class Running:
         if not argv:
             raise WorkerConfigError("argv is empty; give at least the program.")
         token = secrets.token_hex(16)
-        registry = AMBIENT.get() if registry is None else registry
+        if registry is None and (ambient := AMBIENT.get()) is not None:
+            registry = ambient()
         if registry is not None:
             registry.expect(token, program_of(argv))
         try:

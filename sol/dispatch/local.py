@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,7 @@ class LocalDispatcher:
         command = effect.command
         started = self._use.clock.monotonic()
         if self._use.processes is not None:
-            AMBIENT.set(self._use.processes.for_node(self._use.run, command.node))
+            AMBIENT.set(partial(self._use.processes.for_node, self._use.run, command.node))
         try:
             for enter in self._use.entering:
                 enter(command)
