@@ -53,8 +53,7 @@ class Limits:
 
 def exact_repeat(luna: Luna, limits: Limits) -> None:
     """The same action with the same result."""
-    same = luna.look()
-    for _ in range(limits.repeat):
+    for same in [luna.look()] * limits.repeat:
         luna.do(same)
 
 
