@@ -6,6 +6,7 @@ Written in YAML as a one-key mapping (`{command: pytest -q}`), as `ai("question"
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeAlias
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints, Tag, field_validator
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -149,3 +150,12 @@ def parse_criterion(value: object) -> object:
     if '"' in body.replace("\\\\", "").replace('\\"', ""):
         raise ValueError(f'a double quote inside ai("…") is written \\", in {value!r}')
     return {"ai": body.replace('\\"', '"').replace("\\\\", "\\")}
+
+
+class CheckResult(Struct, frozen=True, gc=False):
+    """What came of one criterion; `ok` is None where nothing could check it."""
+
+    criterion: str
+    kind: str
+    ok: bool | None
+    detail: str = ""

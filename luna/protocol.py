@@ -9,7 +9,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, field_validator
+import msgspec
+from msgspec import Struct
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    JsonValue,
+    StringConstraints,
+    TypeAdapter,
+    field_validator,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from luna.criteria import Criterion, FileCriterion, SchemaCriterion, parse_criterion
 
@@ -170,7 +182,7 @@ class Assignment(Data):
         return (*implied, *(c for c in self.success_criteria if c not in implied))
 
 
-class Usage(Data):
+class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     """What something cost.
 
     Attributes:
@@ -180,10 +192,14 @@ class Usage(Data):
         reported: False when the worker did not say; the budget then charges the declared maximum.
     """
 
-    calls: int = Field(default=0, ge=0)
-    tokens: int = Field(default=0, ge=0)
-    cost: float = Field(default=0.0, ge=0)
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
     reported: bool = True
+
+    def __post_init__(self) -> None:
+        if self.calls < 0 or self.tokens < 0 or self.cost < 0:
+            raise ValueError(f"usage cannot be negative: {self!r}")
 
     def plus(self, other: "Usage") -> "Usage":
         """The sum of both; reported only when both are."""
@@ -193,6 +209,15 @@ class Usage(Data):
             cost=self.cost + other.cost,
             reported=self.reported and other.reported,
         )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Let pydantic models hold it: an instance, or a mapping of its fields; written as a mapping."""
+        read = core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
+            serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
+        )
+        return read
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

@@ -1,19 +1,20 @@
-"""What the loop needs of a dispatcher. Only types; `local` runs effects in this process."""
+"""What the engine needs of a dispatcher. Only types; `local` runs effects in this process."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sol.core.requests import Request
+from sol.tree.effects import Request
 from sol.tree.events import Command, Event
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A command with the request that belongs to it."""
+    """A command with the request that belongs to it. `level`: levels of the depth limit that are used at its node."""
 
     command: Command
     request: Request
+    level: int = 0
 
 
 class Dispatcher(Protocol):

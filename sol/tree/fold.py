@@ -1,336 +1,400 @@
-"""Fold events into the tree. The only writer of `Tree` and `Node`; decides nothing, so replay equals the live run."""
+"""Fold events into a run's state: what all programs share, and the task tree. The only writer of `RunState` and `Node`.
+
+Decides nothing, so replay equals the live run.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from functools import cache
 
-from sol.tree.events import Command, Event, EventType
-from sol.tree.node import NOTHING, Node, State, Tree
+from msgspec import structs
+
+from sol.errors import StoreError
+from sol.tree import events as e
+from sol.tree.effects import IntegrateAnswer, JudgeAnswer, Judged, Kind, LandAnswer, MergeAnswer, ReassessAnswer
+from sol.tree.events import Command, Event, Payload
+from sol.tree.node import NO_JUDGEMENTS, AnyState, Node, State, TaskNode, Tree
+from sol.tree.values import JUDGED, NOTHING, AssignmentData, CheckResult, Usage
 
 
 def fold(events: Iterable[Event], tree: Tree | None = None) -> Tree:
-    """The tree that these events make, from scratch or on top of an existing one (which is changed)."""
+    """The task tree that these events make, from scratch or on top of an existing one (which is changed)."""
     tree = Tree() if tree is None else tree
     for event in events:
-        apply(tree, event)
+        apply_task(tree, event)
     return tree
 
 
-def apply(tree: Tree, event: Event) -> None:
-    """Write one event into the tree."""
-    _APPLY[event.type](tree, event)
+def apply_task(tree: Tree, event: Event) -> None:
+    """Write one event into a task tree."""
+    apply_common(tree, event)
+    own = _TASK.get(type(event.data))
+    if own is not None:
+        own(tree, event, event.data)
 
 
-def _run_started(tree: Tree, event: Event) -> None:
-    tree.config = dict(event.data)
-    tree.status = "running"
+def apply_common(state: AnyState, event: Event) -> None:
+    """Write one event into a state as far as it means the same in every program."""
+    common = _common(type(event.data))
+    if common is not None:
+        common(state, event, event.data)
 
 
-def _run_status(tree: Tree, event: Event) -> None:
-    tree.status = event.data["status"]
+@cache
+def _common(kind: type[Payload]) -> Callable[..., None] | None:
+    """What folds events of a class, or of the class of the engine's that a program has added fields to."""
+    return next((_COMMON[base] for base in kind.__mro__ if base in _COMMON), None)
 
 
-def _resumed(tree: Tree, event: Event) -> None:
-    tree.status = "running"
-    tree.over = ""
-    if event.data.get("strategy"):
-        tree.config["strategy"] = event.data["strategy"]
+# --- every program ---------------------------------------------------------------------------------------------------
 
 
-def _created(tree: Tree, event: Event) -> None:
-    """A child's event holds only the fields in which its assignment differs from its parent's."""
-    data = event.data
-    above = tree.nodes[event.node[:-1]] if event.node else None
-    assignment = data["assignment"] if above is None else above.assignment | data["assignment"]
-    worker = tree.config["worker"] if above is None else above.worker
-    node = Node(path=event.node, assignment=assignment, worker=data.get("worker") or worker)
-    node.after = data.get("after", "")
-    node.restates = data.get("restates", False)
-    node.portion = data.get("portion", False)
-    tree.nodes[event.node] = node
-    if above is not None:
-        above.children = (*above.children, event.node)
+def _run_started(state: AnyState, _event: Event, data: e.RunStarted) -> None:
+    state.started = data
+    state.status = "running"
 
 
-def _command(event: Event) -> Command:
-    data = event.data
-    return Command(event.node, data["kind"], data["n"], data.get("because") or {}, data.get("reserve") or {})
+def _run_status(state: AnyState, _event: Event, data: e.RunStatus) -> None:
+    state.status = data.status
 
 
-def _queued(tree: Tree, event: Event) -> None:
-    command = _command(event)
-    tree.queue.append(command)
-    node = tree.nodes[event.node]
-    node.counts[command.kind] = command.n
+def _resumed(state: AnyState, _event: Event, data: e.Resumed) -> None:
+    state.status = "running"
+    state.over = ""
+    if data.strategy and state.started is not None:
+        state.started = structs.replace(state.started, strategy=data.strategy)
+
+
+def _queued(state: AnyState, event: Event, data: e.Queued) -> None:
+    state.queue.append(Command(event.node, data.kind, data.n, data.because))
+    node = state.nodes[event.node]
+    node.counts[data.kind] = data.n
     if node.state == State.RUNNING:
         node.state = State.PENDING
 
 
-def _started(tree: Tree, event: Event) -> None:
-    command = _command(event)
-    if tree.queue and tree.queue[0].key == command.key:
-        tree.queue.popleft()
-    tree.inflight[command.key] = command
-    _reserve(tree, command, 1)
-    node = tree.nodes[event.node]
-    node.counts[command.kind] = command.n
-    node.because = command.because
+def _started(state: AnyState, event: Event, data: e.Started) -> None:
+    command = Command(event.node, data.kind, data.n, data.because, data.reserve)
+    key = command.key
+    queue = state.queue
+    if queue and queue[0].key == key:
+        queue.popleft()
+    else:
+        _unqueue(state, lambda one: one.key == key)  # it may have passed others
+    state.inflight[key] = command
+    _reserve(state, data.reserve, 1)
+    node = state.nodes[event.node]
+    node.counts[data.kind] = data.n
+    node.because = data.because
     node.redo = ""
-    if command.kind == "attempt" or not node.since:
+    is_attempt = data.kind == Kind.ATTEMPT
+    if is_attempt or not node.since:
         node.since = event.t
-    if command.kind == "attempt":
+    if is_attempt:
         node.state = State.RUNNING
-        node.report, node.checks, node.integration, node.result, node.generation = None, (), None, None, ()
-        node.refusals, node.deciding, node.judgements, node.snapshot = 0, None, NOTHING, ""
+        node.report, node.checks, node.result = None, (), None
+        node.deciding, node.judgements, node.snapshot = None, NO_JUDGEMENTS, ""
     elif node.state in {State.PENDING, State.WAITING}:
         node.state = State.RUNNING
 
 
-def _dropped(tree: Tree, event: Event) -> None:
-    keys = {(kind, n) for kind, n in event.data["keys"]}
-    for command in [c for c in tree.queue if c.node == event.node and (c.kind, c.n) in keys]:
-        tree.queue.remove(command)
+def _dropped(state: AnyState, event: Event, data: e.Dropped) -> None:
+    keys = set(data.keys)
+    _unqueue(state, lambda one: one.node == event.node and (one.kind, one.n) in keys)
 
 
-def _reserve(tree: Tree, command: Command, sign: int) -> None:
-    if command.reserve:
-        tree.reserved.calls += sign * command.reserve.get("calls", 0)
-        tree.reserved.tokens += sign * command.reserve.get("tokens", 0)
-        tree.reserved.cost += sign * command.reserve.get("cost", 0.0)
+def _unqueue(state: AnyState, which: Callable[[Command], bool]) -> None:
+    for command in [one for one in state.queue if which(one)]:
+        state.queue.remove(command)
 
 
-def _close(tree: Tree, event: Event) -> Node:
+def _reserve(state: AnyState, reserve: Usage | None, sign: int) -> None:
+    if reserve is not None:
+        state.reserved.calls += sign * reserve.calls
+        state.reserved.tokens += sign * reserve.tokens
+        state.reserved.cost += sign * reserve.cost
+
+
+def _close(state: AnyState, event: Event, data: e.Outcome) -> Node:
     """An effect has an outcome: free its reservation, book what it used."""
-    data = event.data
-    command = tree.inflight.pop((event.node, data["kind"], data["n"]), None)
+    command = state.inflight.pop((event.node, data.kind, data.n), None)
     if command is not None:
-        tree.abandoned.discard(command.key)
-        _reserve(tree, command, -1)
-    node = tree.nodes[event.node]
-    _book(tree, node, data)
+        state.abandoned.discard(command.key)
+        _reserve(state, command.reserve, -1)
+    node = state.nodes[event.node]
+    _book(state, node, data.usage, data.seconds)
     return node
 
 
-def _book(tree: Tree, node: Node, data: Mapping[str, Any]) -> None:
-    usage: Mapping[str, Any] = data.get("usage") or {}
-    for account in (tree.spent, node.spent):
-        account.calls += usage.get("calls", 0)
-        account.tokens += usage.get("tokens", 0)
-        account.cost += usage.get("cost", 0.0)
-        account.seconds += data.get("seconds", 0.0)
-        account.unreported += 0 if usage.get("reported", True) else 1
+def _book(state: AnyState, node: Node, usage: Usage | None, seconds: float) -> None:
+    for account in (state.spent, node.spent):
+        account.seconds += seconds
+        if usage is not None:
+            account.calls += usage.calls
+            account.tokens += usage.tokens
+            account.cost += usage.cost
+            account.unreported += not usage.reported
 
 
-def _progressed(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    progress = event.data["event"]
-    if progress["type"] == "partial":
-        node.partial = {**node.partial, progress["key"]: progress["value"]}
-    _book(tree, node, event.data)
+def _progressed(state: AnyState, event: Event, data: e.Progressed) -> None:
+    node = state.nodes[event.node]
+    if data.event.type == "partial":
+        node.partial = {**node.partial, data.event.key: data.event.value}
+    _book(state, node, data.usage, 0.0)
 
 
-def _reported(tree: Tree, event: Event) -> None:
-    node = _close(tree, event)
-    node.report = event.data["report"]
-    if node.report.get("status") == "SUCCESS":
-        node.result = node.report.get("result")
-        node.snapshot = event.data.get("snapshot", "")
+def _reported(state: AnyState, event: Event, data: e.Reported) -> None:
+    node = _close(state, event, data)
+    node.report = data.report
+    if data.report.status == "SUCCESS":
+        node.result = data.report.result
+        node.snapshot = data.snapshot
 
 
-def _checked(tree: Tree, event: Event) -> None:
-    node = _close(tree, event)
-    node.checks = tuple(event.data["results"])
-    node.unchecked = not any(check["ok"] is not None for check in node.checks)
+def _checked(state: AnyState, event: Event, data: e.Checked) -> None:
+    node = _close(state, event, data)
+    _set_checks(node, data.results)
 
 
-def _answer(tree: Tree, event: Event) -> None:
-    node = _close(tree, event)
-    data = event.data
-    match data["kind"]:
-        case "judge":
-            _judged(node, data["answer"]["verdicts"])
-        case "integrate" if "result" in data["answer"]:
-            node.integration = data["answer"]
-            node.result = data["answer"]["result"]
-            node.snapshot = data.get("snapshot") or node.merged
-        case "merge":
-            _merged(node, data["answer"])
-        case "land":
-            tree.landed = data["answer"]
-        case "reassess":
-            node.reassessment = {**data["answer"], "trigger": node.because.get("trigger", "")}
-        case "rule" if node.deciding:
-            node.judgements = {**node.judgements, node.because["rule"]: data["answer"]}
+def _set_checks(node: Node, checks: tuple[CheckResult, ...]) -> None:
+    node.checks = checks
+    node.unchecked = all(check.ok is None for check in checks)
+
+
+def _answer(state: AnyState, event: Event, data: e.Answer) -> None:
+    node = _close(state, event, data)
+    match data.answer:
+        case JudgeAnswer(verdicts):
+            answers = iter(verdicts)
+            _set_checks(node, tuple(_judged(check, answers) for check in node.checks))
+        case LandAnswer() as landed:
+            state.landed = landed
+        case Judged() as judged if data.kind == Kind.RULE and node.deciding is not None:
+            node.judgements = {**node.judgements, node.because.rule: judged}
         case _:
             pass
 
 
-def _merged(node: Node, answer: dict[str, Any]) -> None:
-    """The work of parts was merged, wholly or up to a conflict; or nobody could settle that, which ends integration."""
-    if "checks" in answer:
-        node.integration, node.result, node.merging = answer, None, NOTHING
-    elif answer["conflict"] is not None:
-        node.merging = {**answer, "merged": [*node.merging.get("merged", ()), *answer["merged"]]}
-    else:
-        node.merged, node.merging = answer["snapshot"], NOTHING
+def _judged(check: CheckResult, answers: Iterable[Judged]) -> CheckResult:
+    """A check with the next answer, if it is one that only words can answer."""
+    if check.ok is not None or check.kind not in JUDGED:
+        return check
+    answer = next(iter(answers), None)
+    return check if answer is None else structs.replace(check, ok=answer.holds, detail=answer.reason)
 
 
-def _judged(node: Node, verdicts: list[dict[str, Any]]) -> None:
-    answers = iter(verdicts)
-    node.checks = tuple(
-        check | {"ok": answer["holds"], "detail": answer["reason"]}
-        if check["ok"] is None and check["kind"] in {"ai", "text"} and (answer := next(answers, None)) is not None
-        else check
-        for check in node.checks
-    )
-    node.unchecked = not any(check["ok"] is not None for check in node.checks)
+def _lost(state: AnyState, event: Event, data: e.Lost) -> None:
+    node = _close(state, event, data)
+    node.redo = data.kind
 
 
-def _lost(tree: Tree, event: Event) -> None:
-    node = _close(tree, event)
-    node.redo = event.data["kind"]
-
-
-def _late(tree: Tree, event: Event) -> None:
+def _late(state: AnyState, event: Event, data: e.Late) -> None:
     """What came too late changes no state; but work that has come home is there whatever the run was told meanwhile."""
-    _close(tree, event)
-    if event.data["kind"] == "land" and "answer" in event.data:
-        tree.landed = event.data["answer"]
+    _close(state, event, data.outcome)
+    if isinstance(data.outcome, e.Answer) and isinstance(data.outcome.answer, LandAnswer):
+        state.landed = data.outcome.answer
 
 
-def _interrupted(tree: Tree, event: Event) -> None:
+def _interrupted(state: AnyState, event: Event, data: e.Interrupted) -> None:
     """An effect in flight was stopped so that the run can go on later."""
-    data = event.data
-    node = _close(tree, event)
-    node.redo = data["kind"]
-    if data["kind"] == "attempt":
+    node = _close(state, event, data)
+    node.redo = data.kind
+    if data.kind == Kind.ATTEMPT:
         node.state = State.CANCELLED
-        node.kind, node.reason, node.resumable = data["cause"], data["reason"], True
+        node.kind, node.reason, node.resumable = data.cause, data.reason, True
     elif node.state == State.RUNNING:
         node.state = State.PENDING
 
 
-def _decided(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    if event.data.get("wait"):
-        node.deciding = {"section": event.data["section"], "labels": event.data["labels"]}
-        return
-    node.deciding = None
-    node.judgements = NOTHING
-    node.decisions = (*node.decisions, event.data)
-
-
-def _refused(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    node.refusals += 1
-    if event.data.get("goals"):
-        node.tried = (*node.tried, tuple(event.data["goals"]))
-
-
-def _split(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    data = event.data
-    node.state = State.SPLIT
-    node.generation = tuple(data["children"])
-    node.how, node.dimension, node.sequential = data["how"], data["dimension"], data["sequential"]
-    node.splits += 1
-    node.refusals = 0
-    node.tried = (*node.tried, tuple(data["goals"]))
-    node.checks, node.integration, node.result, node.snapshot, node.merging = (), None, None, "", NOTHING
-
-
-def _asked(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    node.state = State.WAITING
-    node.question = event.data["question"]
-
-
-def _answered(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    node.notes = (*node.notes, f"Answer to “{node.question}”: {event.data['text']}")
-    node.answers = {**node.answers, node.question: event.data["text"]}
+def _answered(state: AnyState, event: Event, data: e.Answered) -> None:
+    node = state.nodes[event.node]
+    node.notes = (*node.notes, f"Answer to “{node.question}”: {data.text}")
+    node.answers = {**node.answers, node.question: data.text}
     node.question = ""
     node.state = State.PENDING
-    tree.status = "running"
+    state.status = "running"
 
 
-def _redefined(tree: Tree, event: Event) -> None:
+def _budget_hit(state: AnyState, _event: Event, data: e.BudgetHit) -> None:
+    state.over = data.what
+
+
+def _decided(state: AnyState, event: Event, data: e.Decided) -> None:
+    node = state.nodes[event.node]
+    if data.wait:
+        node.deciding = data
+        return
+    node.deciding = None
+    node.judgements = NO_JUDGEMENTS
+    node.decisions = (*node.decisions, data)
+
+
+def _asked(state: AnyState, event: Event, data: e.Asked) -> None:
+    node = state.nodes[event.node]
+    node.state = State.WAITING
+    node.question = data.question
+
+
+def _reopened(state: AnyState, event: Event, data: e.Reopened) -> None:
+    node = state.nodes[event.node]
+    node.state = State(data.state)
+    node.kind, node.reason, node.resumable, node.redo = "", "", False, ""
+    state.status = "running"
+    state.over = ""
+    if data.note:
+        node.notes = (*node.notes, data.note)
+    if data.worker is not None:
+        node.worker = data.worker
+
+
+def _settled(state: AnyState, event: Event, data: e.Settled) -> None:
+    node = state.nodes[event.node]
+    node.state = State(data.state)
+    node.kind, node.reason, node.resumable = data.kind, data.reason, data.resumable
+    if data.redo is not None:
+        node.redo = data.redo
+    elif not data.resumable:
+        node.redo = ""
+    if data.because is not None:
+        node.because = data.because
+    if not data.resumable:
+        node.question = ""
+    if state.inflight:
+        state.abandoned.update(key for key in state.inflight if key[0] == event.node)
+
+
+# --- task trees ------------------------------------------------------------------------------------------------------
+
+
+def _created(tree: Tree, event: Event, data: e.Created) -> None:
+    """A child's event holds only the fields in which its assignment differs from its parent's."""
+    path = event.node
+    above = tree.nodes[path[:-1] if data.parent is None else data.parent] if path else None
+    node = TaskNode(
+        path=path,
+        parent="" if above is None else above.path,
+        depth=0 if above is None else above.depth + 1,
+        assignment=changed(None if above is None else above.assignment, data.assignment),
+        worker=data.worker or (tree.config.worker if above is None else above.worker),
+        after=data.after,
+        restates=data.restates,
+        portion=data.portion,
+    )
+    tree.nodes[path] = node
+    if above is not None:
+        above.children = (*above.children, path)
+
+
+def changed(before: AssignmentData | None, changes: e.AssignmentChanges) -> AssignmentData:
+    """An assignment with changes carried out; without one before, what the changes make.
+
+    Raises:
+        StoreError: If a field is in neither.
+    """
+    given = [getattr(changes, name) for name in AssignmentData.__struct_fields__]
+    if before is not None:
+        fields = AssignmentData.__struct_fields__
+        given = [getattr(before, name) if one is None else one for name, one in zip(fields, given, strict=True)]
+    elif None in given:
+        raise StoreError("The journal's first task lacks a field. It is damaged; restore it from a copy.")
+    return AssignmentData(*given)
+
+
+def _task_started(tree: Tree, event: Event, data: e.Started) -> None:
+    if data.kind == Kind.ATTEMPT:
+        node = tree.nodes[event.node]
+        node.integration, node.generation, node.refusals = None, (), 0
+
+
+def _task_answer(tree: Tree, event: Event, data: e.Answer) -> None:
+    node = tree.nodes[event.node]
+    match data.answer:
+        case IntegrateAnswer() as whole if data.kind == Kind.MERGE:  # nobody could settle a conflict
+            node.integration, node.result, node.merging = whole, None, None
+        case IntegrateAnswer() as whole:
+            node.integration, node.result, node.snapshot = whole, whole.result, data.snapshot or node.merged
+        case MergeAnswer(conflict=None) as merge:
+            node.merged, node.merging = merge.snapshot, None
+        case MergeAnswer() as merge:
+            before = node.merging.merged if node.merging is not None else ()
+            node.merging = structs.replace(merge, merged=(*before, *merge.merged))
+        case ReassessAnswer() as answer:
+            node.reassessment, node.trigger = answer, node.because.trigger
+        case _:
+            pass
+
+
+def _refused(tree: Tree, event: Event, data: e.Refused) -> None:
+    node = tree.nodes[event.node]
+    node.refusals += 1
+    if data.goals:
+        node.tried = (*node.tried, data.goals)
+
+
+def _split(tree: Tree, event: Event, data: e.Split) -> None:
+    node = tree.nodes[event.node]
+    node.state = State.SPLIT
+    node.generation = data.children
+    node.how, node.dimension, node.sequential = data.how, data.dimension, data.sequential
+    node.splits += 1
+    node.refusals = 0
+    node.tried = (*node.tried, data.goals)
+    node.checks, node.integration, node.result, node.snapshot, node.merging = (), None, None, "", None
+
+
+def _redefined(tree: Tree, event: Event, data: e.Redefined) -> None:
     node = tree.nodes[event.node]
     node.redefined += 1
-    if event.data.get("goal"):
-        node.assignment = node.assignment | {"goal": event.data["goal"]}
+    if data.goal:
+        node.assignment = structs.replace(node.assignment, goal=data.goal)
     node.partial = NOTHING  # what is new may concern the parts stored so far
-    node.notes = (*node.notes, event.data["information"])
+    node.notes = (*node.notes, data.information)
     node.state = State.PENDING
 
 
-def _reopened(tree: Tree, event: Event) -> None:
+def _task_reopened(tree: Tree, event: Event, _data: e.Reopened) -> None:
     node = tree.nodes[event.node]
-    node.state = State(event.data["state"])
-    node.kind, node.reason, node.resumable, node.redo = "", "", False, ""
     if node.state == State.PENDING:
         node.generation = ()
-    tree.status = "running"
-    tree.over = ""
-    if event.data.get("note"):
-        node.notes = (*node.notes, event.data["note"])
-    if event.data.get("worker"):
-        node.worker = event.data["worker"]
 
 
-def _settled(tree: Tree, event: Event) -> None:
+def _analysed(tree: Tree, event: Event, data: e.Analysed) -> None:
     node = tree.nodes[event.node]
-    data = event.data
-    node.state = State(data["state"])
-    node.kind, node.reason = data.get("kind", ""), data.get("reason", "")
-    node.resumable = data.get("resumable", False)
-    node.redo = data.get("redo", node.redo if node.resumable else "")
-    node.because = data.get("because", node.because)
-    if not node.resumable:
-        node.question = ""
-    tree.abandoned.update(key for key in tree.inflight if key[0] == event.node)
+    node.stuck = data.blocker
+    if data.open is not None:
+        node.open_sets = (*node.open_sets, data.open)
 
 
-def _analysed(tree: Tree, event: Event) -> None:
-    node = tree.nodes[event.node]
-    node.stuck = event.data["blocker"]
-    if event.data.get("open") is not None:
-        node.open_sets = (*node.open_sets, tuple(event.data["open"]))
+# --- which event is folded by what -----------------------------------------------------------------------------------
 
+_COMMON: Mapping[type[Payload], Callable[..., None]] = {
+    e.RunStarted: _run_started,
+    e.RunStatus: _run_status,
+    e.Resumed: _resumed,
+    e.Queued: _queued,
+    e.Started: _started,
+    e.Dropped: _dropped,
+    e.Progressed: _progressed,
+    e.Reported: _reported,
+    e.Checked: _checked,
+    e.Answer: _answer,
+    e.Lost: _lost,
+    e.Late: _late,
+    e.Interrupted: _interrupted,
+    e.Answered: _answered,
+    e.BudgetHit: _budget_hit,
+    e.Decided: _decided,
+    e.Asked: _asked,
+    e.Reopened: _reopened,
+    e.Settled: _settled,
+}
 
-def _budget_hit(tree: Tree, event: Event) -> None:
-    tree.over = event.data["what"]
-
-
-def _nothing(tree: Tree, event: Event) -> None:
-    """Recorded for people; changes nothing by itself."""
-
-
-_APPLY: dict[EventType, Callable[[Tree, Event], None]] = {
-    EventType.RUN_STARTED: _run_started,
-    EventType.RUN_STATUS: _run_status,
-    EventType.RESUMED: _resumed,
-    EventType.CANCEL_REQUESTED: _nothing,
-    EventType.INTERRUPTED: _interrupted,
-    EventType.ANSWERED: _answered,
-    EventType.RETRY_REQUESTED: _nothing,
-    EventType.BUDGET_HIT: _budget_hit,
-    EventType.PROGRESSED: _progressed,
-    EventType.REPORTED: _reported,
-    EventType.CHECKED: _checked,
-    EventType.ANSWER: _answer,
-    EventType.LOST: _lost,
-    EventType.LATE: _late,
-    EventType.CREATED: _created,
-    EventType.QUEUED: _queued,
-    EventType.STARTED: _started,
-    EventType.DROPPED: _dropped,
-    EventType.STOPPED: _nothing,
-    EventType.ANALYSED: _analysed,
-    EventType.DECIDED: _decided,
-    EventType.REFUSED: _refused,
-    EventType.SPLIT: _split,
-    EventType.ASKED: _asked,
-    EventType.REDEFINED: _redefined,
-    EventType.REOPENED: _reopened,
-    EventType.SETTLED: _settled,
+_TASK: Mapping[type[Payload], Callable[..., None]] = {
+    e.Created: _created,
+    e.Started: _task_started,
+    e.Answer: _task_answer,
+    e.Refused: _refused,
+    e.Split: _split,
+    e.Redefined: _redefined,
+    e.Reopened: _task_reopened,
+    e.Analysed: _analysed,
 }

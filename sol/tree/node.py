@@ -1,12 +1,19 @@
-"""A node of the task tree and the tree itself, as plain mutable data that only the fold writes."""
+"""A run's state as plain mutable data that only the fold writes: what all programs share, and the task tree.
+
+Who is whose parent is data: it is stored with each node, and never cut out of a path.
+"""
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Generic, TypeAlias, TypeVar
 
-from sol.tree.events import Command
+import msgspec
+from msgspec import Struct
+
+from sol.tree.effects import IntegrateAnswer, Judged, LandAnswer, MergeAnswer, ReassessAnswer
+from sol.tree.events import Command, Decided, RunStarted, TaskStarted
+from sol.tree.values import NO_CAUSE, NOTHING, AssignmentData, Cause, CheckResult, Json, ReportData, WorkerData
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -29,16 +36,7 @@ class State(StrEnum):
 TERMINAL = frozenset({State.SUCCESS, State.FAILED, State.SKIPPED, State.BLOCKED, State.CANCELLED, State.EXHAUSTED})
 
 
-NOTHING: Mapping[str, Any] = {}
-"""One empty mapping for all nodes, never written to: large trees are mostly made of such fields."""
-
-
-def _nothing() -> Mapping[str, Any]:
-    return NOTHING
-
-
-@dataclass(slots=True)
-class Spending:
+class Spending(Struct, gc=False):
     """What was used. `unreported`: how many effects did not say and were charged their declared maximum."""
 
     calls: int = 0
@@ -48,107 +46,77 @@ class Spending:
     unreported: int = 0
 
 
-@dataclass(slots=True)
-class Node:
-    """One task of the tree.
+_NO_ANSWERS: Mapping[str, str] = {}
+NO_JUDGEMENTS: Mapping[str, Judged] = {}
+"""Like `NOTHING`, never written to."""
+
+
+class Node(Struct, kw_only=True, gc=False):
+    """One piece of work of a run, whatever its program.
 
     Attributes:
-        path: `""` for the root, one base-36 digit more for each level.
-        assignment: The seven fields, as JSON.
-        worker: Worker specification, as JSON.
+        path: Unique within the run; `""` for the root.
+        parent: Path of the node above; "" for the root, too.
+        depth: Levels below the root, which is 0. Source: S11.
+        worker: Who does it.
         state: See `State`.
         kind: Why it ended as it did (`verification`, `depth_limit`, `rate_limit`, …); "" while open.
         reason: One sentence for people.
         resumable: True when a resume or retry may take it up again unchanged.
         children: Paths of all children ever made, oldest first.
-        generation: Paths of the children of the newest split.
-        after: Path of the sibling whose success it waits for; "" when it waits for none.
-        restates: It repeats its parent's task, as the second half of a sequential split (S15).
-        portion: It reads like a mere portion ("first half of …") of its parent.
-        how, dimension, sequential: Of its newest split.
-        splits: How many splits were accepted; all but the first are replans.
-        refusals: How many proposals in a row were refused.
-        redefined: How often the reassessment gave it another attempt.
-        counts: Newest attempt number of each effect kind.
-        stuck: Why the newest report or integration did not do, in one sentence; "" while none was found wanting.
+        counts: Newest number of each effect kind.
+        redo: Effect kind to start again on resume; "" when none was interrupted.
+        because: Of the newest effect: what is new about it, and what the program needs back.
+        question: What a person is asked while waiting.
+        answers: What people have answered so far, by question.
+        notes: What later attempts must know (answers, findings), newest last.
+        partial: Stored parts of the result by key.
         report: The newest report; `result` the accepted or claimed result; `checks` the newest check results.
         unchecked: No criterion of this node was checked by anything.
-        integration: The newest integration (checks and open issues).
-        reassessment: Sol's newest answer at the limit, with the `trigger` that led there.
-        open_sets: Sets of open issues of integrations so far, for finding oscillation.
-        tried: Goals of the splits tried or refused.
-        judgements: Judge's answers by `section/rule index`, for the decision in progress.
-        deciding: The decision in progress that waits for a judge: section and labels.
-        partial: Stored parts of the result by key.
-        redo: Effect kind to start again on resume; "" when none was interrupted.
-        notes: What later attempts must know (answers, findings), newest last.
-        question: What a human is asked while waiting.
-        answers: What humans have answered so far, by question.
-        snapshot: Of the workspace with its claimed or accepted work, where Lunas are kept apart; "" when there is none.
-        merged: Snapshot with the work of its parts; "" before they were merged.
-        merging: How far a merge came that a conflict has stopped: `snapshot`, `merged`, `conflict`; empty: none has.
         decisions: Records of the rules that decided, newest last (R20).
-        because: Of the newest effect: what is new about it, and what the core needs back.
+        judgements: Judge's answers by `section/rule index`, for the decision in progress.
+        deciding: The decision in progress that waits for a judge.
+        snapshot: Of the workspace with its claimed or accepted work, where Lunas are kept apart; "" when there is none.
         since: When the newest attempt started, or before any attempt the first effect; seconds since the epoch.
         spent: Of this node alone, without its children.
     """
 
     path: str
-    assignment: dict[str, Any]
-    worker: dict[str, Any]
+    worker: WorkerData
+    parent: str = ""
+    depth: int = 0
     state: State = State.PENDING
     kind: str = ""
     reason: str = ""
     resumable: bool = False
     children: tuple[str, ...] = ()
-    generation: tuple[str, ...] = ()
-    after: str = ""
-    restates: bool = False
-    portion: bool = False
-    how: str = ""
-    dimension: str = ""
-    sequential: bool = False
-    splits: int = 0
-    refusals: int = 0
-    redefined: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
-    report: dict[str, Any] | None = None
-    stuck: str = ""
-    result: Any = None
-    checks: tuple[dict[str, Any], ...] = ()
-    unchecked: bool = False
-    integration: dict[str, Any] | None = None
-    reassessment: dict[str, Any] | None = None
-    open_sets: tuple[tuple[str, ...], ...] = ()
-    tried: tuple[tuple[str, ...], ...] = ()
-    judgements: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
-    deciding: dict[str, Any] | None = None
-    partial: Mapping[str, Any] = field(default_factory=_nothing)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
     redo: str = ""
-    notes: tuple[str, ...] = ()
+    because: Cause = NO_CAUSE
     question: str = ""
-    answers: Mapping[str, str] = field(default_factory=_nothing)
+    answers: Mapping[str, str] = msgspec.field(default_factory=lambda: _NO_ANSWERS)
+    notes: tuple[str, ...] = ()
+    partial: Mapping[str, Json] = msgspec.field(default_factory=lambda: NOTHING)
+    report: ReportData | None = None
+    result: Json = None
+    checks: tuple[CheckResult, ...] = ()
+    unchecked: bool = False
+    decisions: tuple[Decided, ...] = ()
+    judgements: Mapping[str, Judged] = msgspec.field(default_factory=lambda: NO_JUDGEMENTS)
+    deciding: Decided | None = None
     snapshot: str = ""
-    merged: str = ""
-    merging: Mapping[str, Any] = field(default_factory=_nothing)
-    decisions: tuple[dict[str, Any], ...] = ()
-    because: Mapping[str, Any] = field(default_factory=_nothing)
     since: float = 0.0
-    spent: Spending = field(default_factory=Spending)
+    spent: Spending = msgspec.field(default_factory=Spending)
 
     def __repr__(self) -> str:
-        goal = str(self.assignment.get("goal", ""))
-        return f"<Node {self.path[-60:] or 'root'}: {self.state}, {(goal if len(goal) <= 60 else goal[:59] + '…')!r}>"
+        title = self.title
+        shown = title if len(title) <= 60 else title[:59] + "…"
+        return f"<{type(self).__name__} {self.path[-60:] or 'root'}: {self.state}, {shown!r}>"
 
     @property
-    def depth(self) -> int:
-        """Root is 0. Source: S11."""
-        return len(self.path)
-
-    @property
-    def parent(self) -> str:
-        """Path of the parent; "" for the root and its children."""
-        return self.path[:-1]
+    def title(self) -> str:
+        """What it is about, for people."""
+        return self.path
 
     @property
     def ended(self) -> bool:
@@ -161,36 +129,86 @@ class Node:
         return self.state == State.CANCELLED and self.resumable
 
 
-@dataclass(slots=True)
-class Tree:
-    """A run's whole state.
+class TaskNode(Node, kw_only=True, gc=False):
+    """One task of a task tree. Its path has one base-36 digit for each level.
 
     Attributes:
-        nodes: By path, in the order of creation.
+        assignment: Its seven fields.
+        generation: Paths of the children of the newest split.
+        after: Path of the sibling whose success it waits for; "" when it waits for none.
+        restates: It repeats its parent's task, as the second half of a sequential split (S15).
+        portion: It reads like a mere portion ("first half of …") of its parent.
+        how, dimension, sequential: Of its newest split.
+        splits: How many splits were accepted; all but the first are replans.
+        refusals: How many proposals in a row were refused.
+        redefined: How often the reassessment gave it another attempt.
+        stuck: Why the newest report or integration did not do, in one sentence; "" while none was found wanting.
+        integration: The newest integration (checks and open issues).
+        reassessment: Sol's newest answer at the limit; `trigger`: what led there.
+        open_sets: Sets of open issues of integrations so far, for finding oscillation.
+        tried: Keys of the splits tried or refused.
+        merged: Snapshot with the work of its parts; "" before they were merged.
+        merging: How far a merge came that a conflict has stopped; None: none has.
+    """
+
+    assignment: AssignmentData
+    generation: tuple[str, ...] = ()
+    after: str = ""
+    restates: bool = False
+    portion: bool = False
+    how: str = ""
+    dimension: str = ""
+    sequential: bool = False
+    splits: int = 0
+    refusals: int = 0
+    redefined: int = 0
+    stuck: str = ""
+    integration: IntegrateAnswer | None = None
+    reassessment: ReassessAnswer | None = None
+    trigger: str = ""
+    open_sets: tuple[tuple[str, ...], ...] = ()
+    tried: tuple[tuple[str, ...], ...] = ()
+    merged: str = ""
+    merging: MergeAnswer | None = None
+
+    @property
+    def title(self) -> str:
+        """Its goal."""
+        return self.assignment.goal
+
+
+N_co = TypeVar("N_co", bound=Node, covariant=True)
+
+
+class RunState(Struct, Generic[N_co], kw_only=True, gc=False):
+    """A run's whole state, as far as all programs share it.
+
+    Attributes:
+        nodes: By path, in the order of creation: parents before their children.
         queue: Commands wanted and not yet started, oldest first.
         inflight: Commands started and without outcome, by key.
         abandoned: Keys of those in flight whose node has ended since they started: what they bring is late.
         spent: Sum over all nodes and Sol's own calls.
         reserved: What the effects in flight may still use at most.
-        config: Data of the run: strategy, task, worker, whether a Sol model is set.
+        started: What the run was started with; None before.
         status: "", then `running`, `waiting`, `interrupted`, `success` or a terminal node state's word.
         over: Name of the budget that has been passed; "" while none is.
         landed: What became of the accepted work of Lunas that were kept apart; None: nothing yet.
     """
 
-    nodes: dict[str, Node] = field(default_factory=dict)
-    queue: deque[Command] = field(default_factory=deque)
-    inflight: dict[tuple[str, str, int], Command] = field(default_factory=dict)
-    abandoned: set[tuple[str, str, int]] = field(default_factory=set)
-    spent: Spending = field(default_factory=Spending)
-    reserved: Spending = field(default_factory=Spending)
-    config: dict[str, Any] = field(default_factory=dict)
+    nodes: dict[str, N_co] = msgspec.field(default_factory=dict)
+    queue: deque[Command] = msgspec.field(default_factory=deque)
+    inflight: dict[tuple[str, str, int], Command] = msgspec.field(default_factory=dict)
+    abandoned: set[tuple[str, str, int]] = msgspec.field(default_factory=set)
+    spent: Spending = msgspec.field(default_factory=Spending)
+    reserved: Spending = msgspec.field(default_factory=Spending)
+    started: RunStarted | None = None
     status: str = ""
     over: str = ""
-    landed: dict[str, Any] | None = None
+    landed: LandAnswer | None = None
 
     def __repr__(self) -> str:
-        return f"<Tree: {self.status or 'pending'}, {self.size}>"
+        return f"<{type(self).__name__}: {self.status or 'pending'}, {self.size}>"
 
     @property
     def size(self) -> str:
@@ -198,11 +216,38 @@ class Tree:
         return "1 node" if len(self.nodes) == 1 else f"{len(self.nodes):,} nodes"
 
     @property
-    def root(self) -> Node:
+    def config(self) -> RunStarted:
+        """What the run was started with.
+
+        Raises:
+            LookupError: If it has not been started.
+        """
+        if self.started is None:
+            raise LookupError("the run has not been started")
+        return self.started
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether Lunas of this run work in places of their own."""
+        return self.started is not None and bool(self.started.base)
+
+    @property
+    def root(self) -> N_co:
         """The root node."""
         return self.nodes[""]
 
-    def subtree(self, path: str) -> list[Node]:
+    def above(self, node: Node) -> N_co | None:
+        """The node above; None for the root, and where a damaged journal has none."""
+        return self.nodes.get(node.parent) if node.path else None
+
+    def lineage(self, node: Node) -> Iterator[N_co]:
+        """The nodes above, nearest first."""
+        above = self.above(node)
+        while above is not None:
+            yield above
+            above = self.above(above)
+
+    def subtree(self, path: str) -> list[N_co]:
         """The node and all below it, parents first. Iterative: trees may be thousands of levels deep."""
         found, todo = [], [path]
         while todo:
@@ -210,3 +255,19 @@ class Tree:
             found.append(node)
             todo.extend(reversed(node.children))
         return found
+
+
+AnyState: TypeAlias = RunState[Node]
+"""The state of a run of whatever program."""
+
+
+class Tree(RunState[TaskNode], kw_only=True, gc=False):
+    """The state of a task tree."""
+
+    @property
+    def task(self) -> TaskStarted:
+        """What the run was started with."""
+        started = self.config
+        if not isinstance(started, TaskStarted):
+            raise TypeError(f"a task tree was started with {type(started).__name__}")
+        return started

@@ -1,16 +1,28 @@
-"""What Sol asks its effects for, and what they answer: the seam between the pure core, the planner and the dispatcher.
+"""What Sol asks its effects for, and what they answer: the seam between the programs, the planner and the dispatcher.
 
-A request holds all that an effect needs, as plain JSON data; an answer becomes the data of one journal event.
+A request holds all that an effect needs, as plain values that can travel to another machine; an answer is what one
+journal event holds.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from luna.protocol import Usage
+import msgspec
+from msgspec import Struct
 
-Json: TypeAlias = Mapping[str, Any]
+from sol.tree.values import (
+    NO_CAUSE,
+    AssignmentData,
+    Cause,
+    ChildPlan,
+    ConflictData,
+    Json,
+    ReportData,
+    SplitAnswer,
+    Usage,
+    WorkerData,
+)
 
 
 class Kind(StrEnum):
@@ -27,6 +39,8 @@ class Kind(StrEnum):
     LAND = "land"
     REASSESS = "reassess"
     RULE = "rule"
+    FILE = "file"
+    SOLVE = "solve"
 
 
 class How(StrEnum):
@@ -64,8 +78,7 @@ class Claim(StrEnum):
     TESTABLE = "testable"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True, omit_defaults=True, gc=False):
     """A child as the planner sees it: what it was, how it ended, what came out.
 
     Attributes:
@@ -76,15 +89,14 @@ class Part:
     path: str
     goal: str
     state: str
-    result: Any = None
+    result: Json = None
     summary: str = ""
     reason: str = ""
-    inputs: Json | None = None
+    inputs: Mapping[str, Json] | None = None
     halved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True, omit_defaults=True, gc=False):
     """Where an effect works when Lunas are kept apart.
 
     Attributes:
@@ -101,15 +113,17 @@ class Place:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AtomicRequest:
+class Request(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What an effect is asked for. Its class says who handles it; a program may have classes of its own."""
+
+
+class AtomicRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Is this task one piece of work for one Luna? Source: S08, S09."""
 
-    assignment: Json
+    assignment: AssignmentData
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRequest:
+class AttemptRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Let a Luna try.
 
     Attributes:
@@ -119,39 +133,36 @@ class AttemptRequest:
         place: Where; None: in the workspace itself.
     """
 
-    assignment: Json
-    worker: Json
-    partial: Json = field(default_factory=dict)
-    because: Json = field(default_factory=dict)
-    answers: Json = field(default_factory=dict)
+    assignment: AssignmentData
+    worker: WorkerData
+    partial: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    because: Cause = NO_CAUSE
+    answers: Mapping[str, str] = msgspec.field(default_factory=dict)
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRequest:
+class CheckRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Run the executable criteria on a result of a worker, whose commands are confined as the worker's own.
 
     `started_t`: seconds since the epoch when the attempt began.
     """
 
-    assignment: Json
-    result: Any
+    assignment: AssignmentData
+    result: Json
     started_t: float
-    worker: Json
+    worker: WorkerData
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeRequest:
+class JudgeRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Answer each question about a result, yes or no with a reason."""
 
-    assignment: Json
-    result: Any
+    assignment: AssignmentData
+    result: Json
     questions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SplitRequest:
+class SplitRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Split a task in two (or up to `arity`).
 
     Attributes:
@@ -165,8 +176,8 @@ class SplitRequest:
         depth_left: Levels below this node that the depth limit leaves, at least 1.
     """
 
-    assignment: Json
-    report: Json | None
+    assignment: AssignmentData
+    report: ReportData | None
     dimensions: tuple[str, ...]
     splitter: str
     arity: int
@@ -177,16 +188,14 @@ class SplitRequest:
     refused: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRequest:
+class ReviewRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Is this split real progress, although a child reads like a mere portion of its parent? Source: S15."""
 
-    assignment: Json
-    children: tuple[Json, ...]
+    assignment: AssignmentData
+    children: tuple[ChildPlan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrateRequest:
+class IntegrateRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Put accepted parts together.
 
     Attributes:
@@ -195,16 +204,15 @@ class IntegrateRequest:
         place: Where the Luna works, with the parts' work merged; None: in the workspace itself.
     """
 
-    assignment: Json
+    assignment: AssignmentData
     parts: tuple[Part, ...]
     sequential: bool
     how: str
-    worker: Json | None = None
+    worker: WorkerData | None = None
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Bring the work of accepted parts together in one place.
 
     Attributes:
@@ -213,141 +221,152 @@ class MergeRequest:
         worker: The Luna that settles the conflict which came up before; None: none has.
     """
 
-    assignment: Json
+    assignment: AssignmentData
     place: Place
     parts: tuple[Part, ...]
-    worker: Json | None = None
+    worker: WorkerData | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LandRequest:
+class LandRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Bring accepted work into the workspace itself, where nothing has changed since `base`."""
 
     snapshot: str
     base: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReassessRequest:
+class ReassessRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """What is wrong with this task, now that it cannot be split any further? `trigger` says why we are here."""
 
-    assignment: Json
-    report: Json | None
+    assignment: AssignmentData
+    report: ReportData | None
     trigger: str
     parts: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRequest:
+class RuleRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """A strategy rule's `ai("…")` condition: does it hold for this node? `material` is data."""
 
-    assignment: Json
+    assignment: AssignmentData
     question: str
-    material: Json
+    material: Mapping[str, Json]
 
 
-Request: TypeAlias = (
-    AtomicRequest
-    | AttemptRequest
-    | CheckRequest
-    | JudgeRequest
-    | SplitRequest
-    | ReviewRequest
-    | MergeRequest
-    | IntegrateRequest
-    | LandRequest
-    | ReassessRequest
-    | RuleRequest
+class FileRequest(Request, frozen=True, omit_defaults=True, gc=False):
+    """Keep texts as files.
+
+    Attributes:
+        directory: Relative to the workspace.
+        texts: Text of each file by name, for files that the worker has not written itself.
+        known: SHA-256 of each file as it was left before.
+    """
+
+    directory: str
+    texts: Mapping[str, str]
+    known: Mapping[str, str]
+
+
+class SolveRequest(Request, frozen=True, omit_defaults=True, gc=False):
+    """Solve a task by a run of its own.
+
+    Attributes:
+        strategy: Name or path; None: that of the settings.
+        resumed: Go on with the run that an earlier attempt has begun.
+    """
+
+    assignment: AssignmentData
+    worker: WorkerData
+    strategy: str | None
+    resumed: bool
+
+
+PlannerRequest: TypeAlias = (
+    AtomicRequest | JudgeRequest | SplitRequest | ReviewRequest | IntegrateRequest | ReassessRequest | RuleRequest
 )
-
+"""What Sol itself thinks about."""
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AtomicAnswer:
+class AtomicAnswer(Struct, frozen=True, gc=False):
     """Whether the task is atomic, and why."""
 
     atomic: bool
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChildPlan:
-    """One child as the planner proposes it.
-
-    Attributes:
-        inputs: The child's own inputs; None: those of the parent.
-        success_criteria: The child's own criteria in the form task files use; empty: those of the parent still fit
-            (halved inputs).
-        expected_output: As in an assignment; None: the parent's.
-        claim: Which of independent, simpler, testable it claims to be.
-        worker: Kind of worker wished for; None: the parent's. Never the planner itself.
-    """
-
-    goal: str
-    claim: str
-    success_criteria: tuple[Any, ...] = ()
-    expected_output: Any = None
-    inputs: Json | None = None
-    worker: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SplitAnswer:
-    """A proposed split; the core decides whether to take it."""
-
-    children: tuple[ChildPlan, ...]
-    sequential: bool
-    dimension: str
-    reason: str
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class CannotSplit:
+class CannotSplit(Struct, frozen=True, gc=False):
     """There is nothing to split along, and why."""
 
-    reason: str
+    reason: str = msgspec.field(name="cannot")
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True, gc=False):
     """One yes or no with its reason, read from structured fields only."""
 
     holds: bool
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeAnswer:
+class JudgeAnswer(Struct, frozen=True, gc=False):
     """One verdict a question, in the order asked."""
 
     verdicts: tuple[Judged, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrateAnswer:
+class IntegrationCheck(Struct, frozen=True, gc=False):
+    """Whether one of the five things holds; `ok` is None where nobody could tell."""
+
+    ok: bool | None
+    note: str = ""
+
+
+class IntegrateAnswer(Struct, frozen=True, gc=False):
     """The whole made of its parts.
 
     Attributes:
         result: The integrated result.
         summary: One sentence.
-        checks: For each of `no_contradiction`, `interfaces_agree`, `goal_met`, `nothing_open`,
-            `parts_imply_whole`: a mapping with `ok` (True, False, or None for not judged) and `note`.
+        checks: One for each name in `CHECKS_OF_INTEGRATION`.
         open: What is left open, one line each.
 
     Source: S60.
     """
 
-    result: Any
+    result: Json
     summary: str
-    checks: Json
+    checks: Mapping[str, IntegrationCheck]
     open: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReassessAnswer:
+class MergeAnswer(Struct, frozen=True, gc=False):
+    """The work of parts merged, up to a conflict if there is one.
+
+    Attributes:
+        snapshot: Of the place with the work of `merged` in it.
+        merged: Paths of the parts whose work is in it.
+    """
+
+    snapshot: str
+    merged: tuple[str, ...]
+    conflict: ConflictData | None
+
+
+class LandAnswer(Struct, frozen=True, gc=False):
+    """What became of accepted work: in the workspace or not, where else, one sentence about it, the files changed."""
+
+    landed: bool
+    where: str
+    note: str
+    changed: tuple[str, ...] = ()
+
+
+class FileAnswer(Struct, frozen=True, gc=False):
+    """Files as they were left: SHA-256 by name."""
+
+    files: Mapping[str, str]
+
+
+class ReassessAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     """The finding, the remedy, and what the remedy needs.
 
     Attributes:
@@ -364,31 +383,29 @@ class ReassessAnswer:
     question: str = ""
 
 
-Answer: TypeAlias = AtomicAnswer | SplitAnswer | CannotSplit | JudgeAnswer | Judged | IntegrateAnswer | ReassessAnswer
+AnswerValue: TypeAlias = (
+    AtomicAnswer
+    | SplitAnswer
+    | CannotSplit
+    | JudgeAnswer
+    | Judged
+    | MergeAnswer
+    | IntegrateAnswer
+    | LandAnswer
+    | FileAnswer
+    | ReassessAnswer
+)
+"""What a planner or another effect answers, the payload of one event."""
 
 
-def as_data(answer: Answer) -> dict[str, Any]:
-    """An answer as the JSON data of its event."""
-    if isinstance(answer, CannotSplit):
-        return {"cannot": answer.reason}
-    return {name: _plain(getattr(answer, name)) for name in answer.__dataclass_fields__}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, ChildPlan | Judged):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True, gc=False):
     """An answer of the planner with what it cost."""
 
-    answer: Answer
+    answer: AnswerValue
     usage: Usage
 
 
-CHECKS_OF_INTEGRATION: Sequence[str] = (
+CHECKS_OF_INTEGRATION = (
     "no_contradiction",
     "interfaces_agree",
     "goal_met",

@@ -14,7 +14,7 @@ CHAIN_LIMIT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Ambient:
+class Enclosing:
     """What the run around this one leaves.
 
     Attributes:
@@ -32,12 +32,12 @@ class Ambient:
     charge: Callable[[Usage], None]
 
 
-AMBIENT: ContextVar[Ambient | None] = ContextVar("sol_ambient", default=None)
+ENCLOSING: ContextVar[Enclosing | None] = ContextVar("sol_enclosing", default=None)
 
 
 def narrowed(strategy: Strategy) -> Strategy:
     """The strategy with no more than what the run around this one leaves, if there is any. Source: S13."""
-    around = AMBIENT.get()
+    around = ENCLOSING.get()
     return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
 
 
@@ -48,7 +48,7 @@ def charging(spent: Spending) -> Callable[[], None]:
 
     Source: S13.
     """
-    around = AMBIENT.get()
+    around = ENCLOSING.get()
     if around is None:
         return lambda: None
     told = Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)
@@ -70,7 +70,7 @@ def enter(goal: str) -> tuple[str, ...]:
     Raises:
         TaskError: If the goal is in the chain already, or the chain is too long; the message shows it.
     """
-    around = AMBIENT.get()
+    around = ENCLOSING.get()
     chain = (*(around.chain if around else ()), goal)
     if goal in chain[:-1] or len(chain) > CHAIN_LIMIT:
         shown = " > ".join(repr(one) for one in chain)

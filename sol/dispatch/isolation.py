@@ -7,25 +7,46 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+from msgspec import structs
+
 from luna.text import strip_controls
 from luna.workspaces import Conflict, Merge, Side, WorkspaceError, Workspaces
-from sol.core.requests import AttemptRequest, LandRequest, MergeRequest, Place
 from sol.dispatch.integration import conflict_assignment, conflict_left
-from sol.tree.events import EventType
+from sol.tree.effects import (
+    AttemptRequest,
+    IntegrateAnswer,
+    LandAnswer,
+    LandRequest,
+    MergeAnswer,
+    MergeRequest,
+    Place,
+)
+from sol.tree.events import Lost, Reported
+from sol.tree.values import ConflictData, ReportData
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[AttemptRequest, Path], Awaitable[tuple[EventType, dict[str, Any]]]]
+Work: TypeAlias = Callable[[AttemptRequest, Path], Awaitable[Reported | Lost]]
 """Lets a Luna work at a path; gives the outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of a merge, and the report of the Luna that was to settle a conflict; None: there was none."""
+
+    answer: MergeAnswer | IntegrateAnswer
+    by: Reported | None = None
+
 
 _SUBJECT = 72
 _log = logging.getLogger(__name__)
 
 
-class Grounds:
+class Isolated:
     """The places of one run.
 
     Args:
@@ -54,7 +75,7 @@ class Grounds:
         sides = [Side(label, snapshot) for label, snapshot in place.sides]
         return await self._spaces.place(place.name, base=place.base, also=sides)
 
-    async def attempt(self, request: AttemptRequest, work: Work) -> tuple[EventType, dict[str, Any]]:
+    async def attempt(self, request: AttemptRequest, work: Work) -> Reported | Lost:
         """Let a Luna work at its place, and take what it did there into a snapshot.
 
         An attempt without success needs its place no more: what it did stays as a snapshot.
@@ -63,15 +84,16 @@ class Grounds:
             return await work(request, self._workspace)
         name = request.place.name
         async with self._use(name):
-            type_, data = await work(request, await self.at(request.place))
-            if type_ == EventType.REPORTED:
-                message = self._message(request.assignment["goal"], name)
-                data["snapshot"] = await _to_its_end(self._spaces.keep(name, message=message))
-        if type_ == EventType.REPORTED and data["report"]["status"] != "SUCCESS":
+            ended = await work(request, await self.at(request.place))
+            if isinstance(ended, Reported):
+                message = self._message(request.assignment.goal, name)
+                kept = await _to_its_end(self._spaces.keep(name, message=message))
+                ended = structs.replace(ended, snapshot=kept)
+        if isinstance(ended, Reported) and ended.report.status != "SUCCESS":
             self.release([name])
-        return type_, data
+        return ended
 
-    async def merge(self, request: MergeRequest, work: Work) -> tuple[EventType, dict[str, Any]]:
+    async def merge(self, request: MergeRequest, work: Work) -> Merged | Lost:
         """Merge the work of accepted parts, up to a conflict; one that came up before is settled by a new Luna.
 
         Source: S61, S62.
@@ -81,35 +103,29 @@ class Grounds:
         async with self._use(request.place.name):
             return await self._merge(self._spaces, request, work)
 
-    async def _merge(self, spaces: Workspaces, request: MergeRequest, work: Work) -> tuple[EventType, dict[str, Any]]:
+    async def _merge(self, spaces: Workspaces, request: MergeRequest, work: Work) -> Merged | Lost:
         place = request.place
-        message = self._message(request.assignment["goal"], place.name)
+        message = self._message(request.assignment.goal, place.name)
         sides = [Side(label, snapshot) for label, snapshot in place.sides]
         found = await spaces.merge(place.name, base=place.base, sides=sides, message=message)
         if request.worker is None or found.conflict is None:
-            return EventType.ANSWER, {"answer": _merged(found)}
+            return Merged(_merged(found))
         path = await spaces.place(place.name, base=place.base)
         assignment = conflict_assignment(request, found.conflict, context_bytes=self._context_bytes)
-        type_, data = await work(AttemptRequest(assignment, request.worker), path)
-        if type_ == EventType.LOST:
-            return type_, data
-        report = data.pop("report")
-        if report["status"] != "SUCCESS":
-            return EventType.ANSWER, {"answer": conflict_left(report, found.conflict, ()), **data}
-        answer = await _to_its_end(_settled(spaces, place, found, found.conflict, report=report, message=message))
-        return EventType.ANSWER, {"answer": answer, **data}
+        ended = await work(AttemptRequest(assignment, request.worker), path)
+        if isinstance(ended, Lost):
+            return ended
+        if ended.report.status != "SUCCESS":
+            return Merged(conflict_left(ended.report, found.conflict, ()), ended)
+        settling = _settled(spaces, place, found, found.conflict, report=ended.report, message=message)
+        return Merged(await _to_its_end(settling), ended)
 
-    async def land(self, request: LandRequest) -> dict[str, Any]:
+    async def land(self, request: LandRequest) -> LandAnswer:
         """Bring the accepted work into the workspace itself, or say where it is."""
         if self._spaces is None:
             raise RuntimeError("work can be landed only where Lunas are kept apart")
         landed = await _to_its_end(self._spaces.land(request.snapshot, base=request.base))
-        return {
-            "landed": landed.landed,
-            "where": landed.where,
-            "note": landed.note,
-            "changed": list(landed.changed),
-        }
+        return LandAnswer(landed.landed, landed.where, landed.note, tuple(landed.changed))
 
     def release(self, names: Iterable[str]) -> None:
         """Remove places that nothing needs any more, in the background, each once nobody works there."""
@@ -162,8 +178,8 @@ async def _to_its_end(action: Coroutine[Any, Any, T]) -> T:
 
 
 async def _settled(
-    spaces: Workspaces, place: Place, found: Merge, conflict: Conflict, *, report: dict[str, Any], message: str
-) -> dict[str, Any]:
+    spaces: Workspaces, place: Place, found: Merge, conflict: Conflict, *, report: ReportData, message: str
+) -> MergeAnswer | IntegrateAnswer:
     """Conclude a merge whose conflict a Luna says is settled, and merge what comes after it."""
     settled = await spaces.resolve(place.name, message=message)
     if not isinstance(settled, str):
@@ -176,11 +192,7 @@ async def _settled(
     return _merged(Merge(more.snapshot, (*merged, *more.merged), more.conflict))
 
 
-def _merged(found: Merge) -> dict[str, Any]:
-    return {"snapshot": found.snapshot, "merged": list(found.merged), "conflict": _told(found.conflict)}
-
-
-def _told(conflict: Conflict | None) -> dict[str, Any] | None:
-    if conflict is None:
-        return None
-    return {"part": conflict.side.label, "files": [file.path for file in conflict.files]}
+def _merged(found: Merge) -> MergeAnswer:
+    conflict = found.conflict
+    told = None if conflict is None else ConflictData(conflict.side.label, tuple(file.path for file in conflict.files))
+    return MergeAnswer(found.snapshot, tuple(found.merged), told)

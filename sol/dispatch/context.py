@@ -1,0 +1,143 @@
+"""What a run has to work with in this process, made once and handed on whole. Decides nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from pydantic import TypeAdapter
+
+from luna.clock import Clock
+from luna.criteria import Criterion
+from luna.gate import Gates
+from luna.leftovers import ProcessRegistry
+from luna.protocol import Assignment, ExpectedOutput, Gated, Usage, Worker, WorkerSpec
+from luna.sandbox import Confinement, Confining
+from luna.workspaces import Workspaces
+from sol.planner import Planner
+from sol.strategy.schema import Strategy
+from sol.tree.effects import SolveRequest
+from sol.tree.events import Command
+from sol.tree.values import AssignmentData, CriterionData, ExpectedData, ReportData, WorkerData
+
+_CRITERION: TypeAdapter[Criterion] = TypeAdapter(Criterion)
+Entering: TypeAlias = Callable[[Command], None]
+Solving: TypeAlias = Callable[[SolveRequest, tuple[str, str, int], Callable[[str], None]], Awaitable[ReportData]]
+"""Solves a task by a run of its own: the request, the key of its effect, and who is told the id of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeWorker:
+    """A worker with all that is asked about it once. `gate`: whose limits its calls respect; "": nobody's."""
+
+    worker: Worker
+    spec: WorkerSpec
+    gate: str
+    confinement: Confinement | None
+
+
+@dataclass(slots=True)
+class Workers:
+    """Workers by their specification, each made once: most nodes share their parent's.
+
+    Args:
+        make: Makes one of a specification.
+        model: Name of the Luna model; None: none is set.
+    """
+
+    make: Callable[[WorkerSpec], Worker]
+    model: str | None = None
+    _made: dict[bytes, MadeWorker] = field(default_factory=dict)
+    _known: dict[int, tuple[WorkerData, MadeWorker]] = field(default_factory=dict)
+
+    def of(self, data: WorkerData) -> MadeWorker:
+        """The worker of a specification.
+
+        Raises:
+            WorkerConfigError: If it cannot be made.
+        """
+        known = self._known.get(id(data))
+        if known is not None and known[0] is data:
+            return known[1]
+        key = msgspec.json.encode(data)
+        if key not in self._made:
+            self._made[key] = self._new(WorkerSpec.model_validate(msgspec.to_builtins(data)))
+        self._known[id(data)] = data, self._made[key]
+        return self._made[key]
+
+    def _new(self, spec: WorkerSpec) -> MadeWorker:
+        """Make a worker and find out about it."""
+        worker = self.make(spec)
+        gate = worker.gate(self.model) if isinstance(worker, Gated) else ""
+        confinement = worker.confinement if isinstance(worker, Confining) else None
+        return MadeWorker(worker, spec, gate, confinement)
+
+
+@dataclass(slots=True)
+class Assignments:
+    """Assignments as Lunas get them, made of what was checked before. Parts that many tasks share are made once."""
+
+    _criteria: dict[int, tuple[tuple[CriterionData, ...], tuple[Criterion, ...]]] = field(default_factory=dict)
+    _outputs: dict[int, tuple[ExpectedData, ExpectedOutput]] = field(default_factory=dict)
+
+    def of(self, data: AssignmentData) -> Assignment:
+        """The assignment of these seven fields."""
+        known = self._criteria.get(id(data.success_criteria))
+        if known is None or known[0] is not data.success_criteria:
+            made = tuple(_CRITERION.validate_python(msgspec.to_builtins(one)) for one in data.success_criteria)
+            known = self._criteria[id(data.success_criteria)] = data.success_criteria, made
+        output = self._outputs.get(id(data.expected_output))
+        if output is None or output[0] is not data.expected_output:
+            whole = ExpectedOutput.model_validate(msgspec.to_builtins(data.expected_output))
+            output = self._outputs[id(data.expected_output)] = data.expected_output, whole
+        return Assignment.model_construct(
+            goal=data.goal,
+            context=data.context,
+            inputs=data.inputs,
+            constraints=data.constraints,
+            expected_output=output[1],
+            success_criteria=known[1],
+            stop_conditions=data.stop_conditions,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class RunContext:
+    """What effects of a run need.
+
+    Attributes:
+        run: Id of the run.
+        workspace: Where workers and checks work.
+        clock: Time.
+        token: Random, unique to this process's work on the run; fences untrusted text.
+        strategy: For monitors and the limits of an attempt.
+        planner: Sol's own thinking. `sol_provider`: whose gate its calls respect; "" for none.
+        workers: Makes Lunas.
+        gates: Of the providers, shared by all runs of the process.
+        limiter: Most effects at the same time over all runs; None: only the strategy's own limit.
+        processes: Where child processes are recorded; None: nowhere.
+        spaces: Gives each attempt a workspace of its own; None: all work in the workspace itself.
+        solve: Solves tasks by runs of their own; None: that cannot be asked for here.
+        inherit: Called inside an effect's task with the level of its node and a way to book usage on it, so that runs
+            which are started from there inherit limits; None: they do not.
+        entering: Called inside each effect's task before it does anything, to set context variables.
+    """
+
+    run: str
+    workspace: Path
+    clock: Clock
+    token: str
+    strategy: Strategy
+    planner: Planner
+    workers: Workers
+    gates: Gates
+    sol_provider: str = ""
+    limiter: asyncio.Semaphore | None = None
+    processes: ProcessRegistry | None = None
+    spaces: Workspaces | None = None
+    solve: Solving | None = None
+    inherit: Callable[[int, Callable[[Usage], None]], None] | None = None
+    entering: Sequence[Entering] = ()
+    assignments: Assignments = field(default_factory=Assignments)

@@ -1,0 +1,111 @@
+"""What a program is: all that the engine asks of it. Pure; imports neither asyncio nor the journal nor the dispatcher.
+
+The engine knows runs, nodes, effects, budgets and people's requests. What follows from what is the program's.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, field
+
+from sol.strategy.schema import Budget
+from sol.tree.codec import Codec
+from sol.tree.effects import Request
+from sol.tree.events import Command, Event, Payload, Settled
+from sol.tree.node import AnyState, Node
+from sol.tree.values import Cause
+
+S = TypeVar("S", bound=AnyState)
+
+
+class Reaction(Struct, gc=False):
+    """What a program makes of an event: events to commit, and commands to run once they are, each in order."""
+
+    events: list[Event] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+
+    def event(self, node: str, data: Payload) -> None:
+        """Add an event."""
+        self.events.append(Event(node, data))
+
+    def want(self, node: Node, kind: str, because: Cause | None = None) -> None:
+        """Add a command: the next effect of this kind on the node."""
+        n = node.counts.get(kind, 0) + 1
+        self.commands.append(Command(node.path, kind, n) if because is None else Command(node.path, kind, n, because))
+
+    def settle(self, node: Node, state: str, *, kind: str = "", reason: str = "", resumable: bool = False) -> None:
+        """Add the event that ends a node."""
+        self.events.append(Event(node.path, Settled(str(state), kind=kind, reason=reason, resumable=resumable)))
+
+
+class Limits(Struct, frozen=True):
+    """What the engine keeps a run to: effects at the same time, and what all of them may use."""
+
+    concurrency: int
+    budget: Budget
+
+
+class Reading(Protocol[S]):
+    """The half of a program that says what a run's state is. Looking at a run needs no more, and no files."""
+
+    kind: str
+    """Its name, stored with each run."""
+    codec: Codec
+    """Writes and reads its events."""
+
+    def empty(self) -> S:
+        """The state of a run of which nothing is known yet."""
+        ...
+
+    def apply(self, state: S, event: Event) -> None:
+        """Fold an event into the state, which nothing else writes."""
+        ...
+
+
+class Program(Reading[S], Protocol[S]):
+    """What follows from what in runs of one kind.
+
+    All of it is pure: the same state and event give the same answer, live, on replay, and in simulation.
+    """
+
+    @property
+    def limits(self) -> Limits:
+        """What the engine keeps the run to."""
+        ...
+
+    def decide(self, state: S, event: Event) -> Reaction:
+        """What follows from an event that has just been folded in. Changes nothing."""
+        ...
+
+    def request(self, state: S, command: Command) -> Request:
+        """All that the effect of a command needs, as a value."""
+        ...
+
+    def may_start(self, state: S, command: Command) -> bool:
+        """Whether limits of its own let a command start now."""
+        ...
+
+    def may_retry(self, state: S, node: Node) -> bool:
+        """Whether a node can be tried once more when somebody asks for it."""
+        ...
+
+    def costs(self, state: S, command: Command) -> bool:
+        """Whether the effect calls a model or a Luna, so that the budget counts it."""
+        ...
+
+    def level(self, node: Node) -> int:
+        """How many levels of the strategy's depth limit are used at a node."""
+        ...
+
+    def before(self, state: S, fact: Event) -> Iterable[Event]:
+        """Facts that have to be taken in before this one."""
+        ...
+
+    def workspaces(self, node: Node) -> Sequence[str]:
+        """Names of all workspaces that there may be of a node, where Lunas are kept apart."""
+        ...
+
+
+# A program and the state that it made belong together; where both are handed on, nobody looks at what state that is.
+AnyReading: TypeAlias = Reading[Any]
+AnyProgram: TypeAlias = Program[Any]
