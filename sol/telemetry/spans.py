@@ -16,7 +16,7 @@ from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tra
 
 from luna.text import clip
 from sol._version import __version__
-from sol.core.requests import Kind
+from sol.tree.effects import Kind
 from sol.session import Session
 from sol.telemetry.chat import CHAT_SPANS
 from sol.tracing import listen
