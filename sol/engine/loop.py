@@ -5,7 +5,7 @@ LangGraph, so it is imported only when a run is worked on.
 """
 
 import gc
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from sol.engine.session import Session, shielded
 from sol.tracing import Marks, tags_of
@@ -52,25 +53,22 @@ async def collect(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
     return {}
 
 
-async def decide(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
-    """Fold the outcomes in, decide, commit."""
+async def decide(state: LoopState, runtime: Runtime[LoopContext]) -> Command[str]:
+    """Fold the outcomes in, decide, commit; go on while anything runs."""
     context = runtime.context
+    session = context.session
     arrived, context.arrived = context.arrived, []
-    if arrived or context.session.stopping:
-        await context.session.commit(arrived)
+    if arrived or session.stopping:
+        await session.commit(arrived)
         runtime.stream_writer({"run": state.get("run_id"), "events": [[event.type, event.node] for event in arrived]})
-    return {"status": context.session.state.status, "last": [event.type for event in arrived[-5:]]}
+    told = {"status": session.state.status, "last": [event.type for event in arrived[-5:]]}
+    return Command(update=told, goto="delegate" if session.active else END)
 
 
 async def delegate(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
     """Hand the commands that were committed to the dispatcher."""
     runtime.context.session.delegate()
     return {"turns": state.get("turns", 0) + 1}
-
-
-def after_decide(_state: LoopState, runtime: Runtime[LoopContext]) -> Hashable:
-    """Go on while anything runs. Total and pure."""
-    return "delegate" if runtime.context.session.active else END
 
 
 @cache
@@ -81,10 +79,9 @@ def build_graph() -> CompiledStateGraph[LoopState, LoopContext, LoopState, LoopS
     """
     graph = StateGraph(LoopState, context_schema=LoopContext)
     graph.add_node("collect", collect)
-    graph.add_node("decide", decide)
+    graph.add_node("decide", decide, destinations=("delegate", END))
     graph.add_node("delegate", delegate)
     graph.add_edge(START, "decide")
-    graph.add_conditional_edges("decide", after_decide, ["delegate", END])
     graph.add_edge("delegate", "collect")
     graph.add_edge("collect", "decide")
     return graph.compile(checkpointer=False, name="sol")
@@ -113,11 +110,13 @@ async def drive(session: Session, arrived: Sequence[Event], *, strategy: str) ->
     run = session.lease.run
     with _patient_collector():
         try:
-            await build_graph().ainvoke(
+            async for _ in build_graph().astream(
                 {"run_id": run, "epoch": session.lease.epoch},
                 loop_config(run=run, strategy=strategy),
                 context=LoopContext(session, list(arrived)),
-            )
+                stream_mode=[],
+            ):
+                pass
         finally:
             await shielded(session.let_go)
 
