@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from luna.callables import in_thread, load_callable
 from luna.criteria import (
     AiCriterion,
+    CheckResult,
     CommandCriterion,
     Criterion,
     FileCriterion,
@@ -30,7 +31,7 @@ from luna.criteria import (
 from luna.errors import WorkerConfigError
 from luna.inputs import InputError, elements_of, inside, materialise_all
 from luna.process import ProcessLimits, ProcessResult, run_process, split_command
-from luna.protocol import Assignment, Data
+from luna.protocol import Assignment
 from luna.redact import redact
 from luna.sandbox import Confined, Confinement
 from luna.schemas import schema_errors
@@ -47,22 +48,6 @@ _OUTPUT_BYTES = 1_200
 # The kernel stamps files with the time of its last tick, at most 10 ms ago; some file systems keep whole seconds only.
 _TICK_S = 0.02
 _COARSE_S = 2.0
-
-
-class CheckResult(Data):
-    """What one criterion came to.
-
-    Attributes:
-        criterion: The criterion in one line, for people.
-        kind: Its kind: command, file, json_schema, values_in, python, ai or text.
-        ok: None: not checked here.
-        detail: Why it failed, or what was seen; at most 2,000 bytes.
-    """
-
-    criterion: str
-    kind: str
-    ok: bool | None
-    detail: str = ""
 
 
 async def verify(

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from luna.clock import Clock
 from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.gate import Gates
@@ -347,7 +349,7 @@ class LocalDispatcher:
             started_t=request.started_t,
             confinement=worker.confinement if isinstance(worker, Confining) else None,
         )
-        return EventType.CHECKED, {"results": [result.model_dump(mode="json") for result in results]}
+        return EventType.CHECKED, {"results": msgspec.to_builtins(list(results))}
 
     async def _integrate(
         self, command: Command, request: IntegrateRequest, running: _Running
@@ -381,4 +383,5 @@ def _report(report: Success | Stuck | Failed) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    return usage.model_dump(mode="json", exclude_defaults=True)
+    data: dict[str, Any] = msgspec.to_builtins(usage)
+    return data
