@@ -13,24 +13,22 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import structs
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from luna.clock import Clock, SystemClock
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
-from luna.models import gate_name, resolve_chat_model
-from luna.protocol import Usage, WorkerSpec
+from luna.models import gate_name
 from luna.workspaces import Isolation
 from sol.blocking import run_blocking
 from sol.dispatch.context import RunContext, Workers
-from sol.dispatch.enclosing import ENCLOSING, Enclosing, charging, enter, narrowed
+from sol.dispatch.enclosing import charging
 from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
 from sol.dispatch.local import LocalDispatcher
-from sol.engine.kinds import Again, ChosenStrategy, Options, Prepared, RunKind
+from sol.engine.kinds import Again, Options, Prepared, RunKind
 from sol.engine.program import AnyProgram
-from sol.engine.requests import asked, post, read_state, require_resumable, worker_data
+from sol.engine.requests import asked, post, read_state, require_resumable
 from sol.engine.session import Session
-from sol.errors import NotFoundError, SolError, UsageError
+from sol.errors import NotFoundError, SolError
 from sol.journal import (
     Journal,
     Lease,
@@ -43,10 +41,10 @@ from sol.journal import (
 )
 from sol.journal.ids import run_exists
 from sol.kinds import kind_for, kind_of
-from sol.lunas import WITH_MODEL, AnyWorker, make, spec_of
+from sol.lunas import AnyWorker, make
 from sol.planner import Planner, resolve_planner
 from sol.run import Run
-from sol.strategy.catalog import find, read_strategy
+from sol.settings import Environment, Lent, let_inherit, prepare, prepare_again
 from sol.strategy.schema import Budget, Strategy
 from sol.task import Task, TaskFile
 from sol.tree.effects import SolveRequest
@@ -65,24 +63,6 @@ Startable: TypeAlias = "Task | TaskFile | Workflow | Mapping[str, Any] | str | P
 DEFAULT_LUNA = "local"
 CHILD_ID = 10
 """Length of the ids of runs that solve a step of another run."""
-
-
-class Environment(BaseSettings):
-    """What the environment says; whatever a caller gives comes before it.
-
-    Attributes:
-        sol_model: `SOL_MODEL`: name of the model that plans; None: the planner that needs no model.
-        luna_model: `LUNA_MODEL`: name of the model that works; None: the local default.
-        sol_store: `SOL_STORE`: URL of the journal; None: `.sol/runs.db` in the workspace.
-        sol_base_url: `SOL_BASE_URL`: address of an OpenAI-compatible server for both models.
-    """
-
-    model_config = SettingsConfigDict(extra="ignore")
-
-    sol_model: str | None = None
-    luna_model: str | None = None
-    sol_store: str | None = None
-    sol_base_url: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -190,7 +170,7 @@ class Sol:
         options = Options(task=task, max_steps=max_steps, interactive=interactive)
         # Files are read and models set up; none of it may hold up the caller's event loop.
         make_context = partial(self._context, run, workers=lent.workers, loop=asyncio.get_running_loop())
-        prepared, chain, context = await asyncio.to_thread(_prepare, kind, lent, thing, options, run, make_context)
+        prepared, chain, context = await asyncio.to_thread(prepare, kind, lent, thing, options, run, make_context)
         journal = self._journal()
         try:
             await journal.open()
@@ -243,7 +223,7 @@ class Sol:
             self.clock,
             started=self.clock.monotonic(),
         )
-        context.inherit = partial(_let_inherit, session, context.strategy, chain)
+        context.inherit = partial(let_inherit, session, context.strategy, chain)
         context.solve = _Children(self, context).solve
         context.entering.append(
             lambda command: mark(
@@ -372,7 +352,7 @@ class Sol:
             self._context, info.id, workers=lent.workers, loop=asyncio.get_running_loop(), before=before.started
         )
         again, chain, context = await asyncio.to_thread(
-            _prepare_again, kind, lent, info.id, before, options, make_context
+            prepare_again, kind, lent, info.id, before, options, make_context
         )
         journal = self._journal()
         await journal.open()
@@ -507,116 +487,6 @@ class Sol:
             yield journal
         finally:
             await self._done_with(journal)
-
-
-@dataclass(frozen=True, slots=True)
-class Lent:
-    """What a `Sol` lends to whoever prepares one run. See `sol.engine.kinds.Settings`."""
-
-    sol: Sol
-    workers: Workers
-
-    @property
-    def home(self) -> Path:
-        """Where `.sol` is."""
-        return self.sol.home
-
-    @property
-    def judges(self) -> bool:
-        """Whether Sol can judge words."""
-        return self.sol.judges
-
-    def workspace_of(self, own: Path | None) -> Path:
-        """The directory to work in: the caller's, the task's, or the current one."""
-        given = self.sol.workspace if self.sol.workspace is not None else own
-        workspace = Path(given if given is not None else Path.cwd()).resolve()
-        if not workspace.is_dir():
-            raise UsageError(f"The workspace {str(workspace)!r} is not a directory. Create it, or give another.")
-        return workspace
-
-    def worker_of(self, own: WorkerSpec | None) -> WorkerSpec:
-        """Who does what names nobody."""
-        return spec_of(own, self.sol.worker)
-
-    def require_worker(self, spec: WorkerSpec) -> None:
-        """Make a worker, which tells what is wrong with it; find out that its model can be had."""
-        self.workers.of(worker_data(spec))
-        self.require_model(spec)
-
-    def require_model(self, spec: WorkerSpec) -> None:
-        """Find out that the Luna model of a worker can be had."""
-        sol = self.sol
-        if spec.kind in WITH_MODEL and sol.luna_model and not spec.options.get("model"):
-            resolve_chat_model(sol.luna_model, base_url=sol.base_url)
-
-    def strategy_of(self, own: str | None, workspace: Path) -> ChosenStrategy:
-        """The caller's strategy, or the one that is named; with the caller's limits, and those of a run around."""
-        sol = self.sol
-        chosen = sol.strategy if sol.strategy is not None else own or "binary"
-        if isinstance(chosen, Strategy):
-            return ChosenStrategy(self.limits_again(chosen))
-        path = find(str(chosen), workspace)
-        strategy = read_strategy(path)
-        content = strategy.model_dump(mode="json")
-        return ChosenStrategy(self.limits_again(strategy), str(path.resolve()), content)
-
-    def limits_again(self, strategy: Strategy) -> Strategy:
-        """The strategy with the caller's limits, and no more than what a run around this one leaves."""
-        return narrowed(strategy.with_limits(max_depth=self.sol.max_depth, budget=self.sol.budget))
-
-    def started_with(self, workspace: Path, worker: WorkerSpec) -> dict[str, Any]:
-        """Fields of `RunStarted` that say what a resume needs to know of these settings."""
-        sol = self.sol
-        return {
-            "worker": worker_data(worker),
-            "sol": "model" if self.judges else "rules",
-            "sol_model": sol.sol_model if isinstance(sol.sol_model, str) else None,
-            "luna_model": sol.luna_model,
-            "base_url": None if "@" in (sol.base_url or "") else sol.base_url,  # an address may carry a password
-            "workspace": str(workspace),
-        }
-
-
-def _prepare(
-    kind: RunKind,
-    lent: Lent,
-    thing: object,
-    options: Options,
-    run: str,
-    make_context: Callable[[Path, Strategy], RunContext],
-) -> tuple[Prepared, tuple[str, ...], RunContext]:
-    """Read and check all that a run needs, before anything is started."""
-    prepared = kind.prepare(lent, thing, options, run=run)
-    chain = enter(prepared.goal)
-    return prepared, chain, make_context(Path(prepared.started.workspace), prepared.strategy)
-
-
-def _prepare_again(
-    kind: RunKind,
-    lent: Lent,
-    run: str,
-    state: AnyState,
-    options: Options,
-    make_context: Callable[[Path, Strategy], RunContext],
-) -> tuple[Again, tuple[str, ...], RunContext]:
-    """The same for a run that is resumed."""
-    again = kind.again(lent, run, state, options)
-    chain = enter(again.goal)
-    return again, chain, make_context(Path(state.config.workspace), again.strategy)
-
-
-def _let_inherit(
-    session: Session, strategy: Strategy, chain: tuple[str, ...], level: int, charge: Callable[[Usage], None]
-) -> None:
-    """Let runs that are started from inside inherit what this run leaves. Called inside the task of an effect."""
-    budget, spent, held = strategy.budget, session.state.spent, session.state.reserved
-    left = Budget(
-        calls=None if budget.calls is None else max(budget.calls - spent.calls - held.calls, 0),
-        tokens=None if budget.tokens is None else max(budget.tokens - spent.tokens, 0),
-        cost=None if budget.cost is None else max(budget.cost - spent.cost, 0.0),
-        seconds=None if budget.seconds is None else max(budget.seconds - session.elapsed_s, 0.001),
-    )
-    ENCLOSING.set(Enclosing(strategy.max_depth - level, left, chain, charge))
 
 
 @dataclass(frozen=True, slots=True)

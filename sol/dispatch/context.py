@@ -95,7 +95,8 @@ class Assignments:
         return Assignment.model_construct(
             goal=data.goal,
             context=data.context,
-            inputs=data.inputs,
+            # What is handed over is the worker's: the run's own state must not change with it.
+            inputs=msgspec.json.decode(msgspec.json.encode(data.inputs)),
             constraints=data.constraints,
             expected_output=output[1],
             success_criteria=known[1],
