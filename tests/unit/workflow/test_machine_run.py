@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sol.core.requests import Answered, Judged, RuleRequest
 
 from luna.protocol import Usage
 from luna.testing import ScriptedWorker
-from sol.core.requests import Answered, Judged, RuleRequest
 from sol.errors import ConflictError, NotFoundError, TaskError
 from sol.workflow.machine import Options, WorkflowError, compile_workflow
 from tests.unit.workflow.running import ASK, ONE, PAR, agreeing, asking, file, sol_of
