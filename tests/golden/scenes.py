@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from luna.protocol import Assignment, Delivery, Report, Stuck, Success
-from sol.core.requests import Finding, IntegrateRequest, Judged, ReassessAnswer, ReassessRequest, Remedy, RuleRequest
+from sol.tree.effects import Finding, IntegrateRequest, Judged, ReassessAnswer, ReassessRequest, Remedy, RuleRequest
 from tests.support.editing import git, written
 from tests.support.planners import ScriptedPlanner, split_into, whole
 

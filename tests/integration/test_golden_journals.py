@@ -15,35 +15,35 @@ from typing import Any
 
 import pytest
 
+from sol import Sol
 from sol.errors import ConflictError
 from sol.inspect import labels
 from sol.run import Run
-from sol.workflow.machine import Options, WorkflowSol
 from tests.golden.scenes import HERE, SCENES, Mender, dump_of, restore
 from tests.support.cli import CommandLine
 from tests.support.editing import git, read
 
 # --- the public interface, in one place -------------------------------------------------------------------------------
 
-WORKFLOWS_ARE_DRAWN = False
+WORKFLOWS_ARE_DRAWN = True
 """Whether Mermaid and Graphviz diagrams show runs of workflows as they are, and not as damaged."""
 
 
-def sol_for(name: str, workspace: Path, **more: Any) -> WorkflowSol:
-    return WorkflowSol(**SCENES[name].settings(workspace) | more)
+def sol_for(name: str, workspace: Path, **more: Any) -> Sol:
+    return Sol(**SCENES[name].settings(workspace) | more)
 
 
-def load(sol: WorkflowSol, run_id: str) -> Run:
+def load(sol: Sol, run_id: str) -> Run:
     return asyncio.run(sol.load(run_id))
 
 
-def ask(sol: WorkflowSol, run_id: str, kind: str, **payload: str) -> str:
+def ask(sol: Sol, run_id: str, kind: str, **payload: str) -> str:
     return asyncio.run(sol.request(run_id, kind, payload, by="a test"))
 
 
-def resume(sol: WorkflowSol, run_id: str, *, max_steps: int | None = None) -> Run:
+def resume(sol: Sol, run_id: str, *, max_steps: int | None = None) -> Run:
     async def go_on() -> Run:
-        return await (await sol.start_again(run_id, options=Options(max_steps=max_steps))).wait()
+        return await (await sol.start_again(run_id, max_steps=max_steps)).wait()
 
     return asyncio.run(go_on())
 
