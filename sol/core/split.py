@@ -117,9 +117,12 @@ def _bad_assignment(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> st
         return None
     try:
         Assignment.model_validate(plain(node.assignment) | own)
+        read(AssignmentChanges, own)
     except ValidationError as error:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except msgspec.ValidationError as error:  # a number that is given as a text, say
+        return str(error)
     return None
 
 
