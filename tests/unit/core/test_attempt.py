@@ -3,7 +3,7 @@
 import pytest
 
 from sol.tree.effects import AttemptRequest
-from sol.tree.events import EventType
+from sol.tree.events import EventType, Started
 from sol.tree.values import Cause, CriterionData
 from tests.support.core import Scenario, assignment_of, fact, failed, stuck, success
 
@@ -30,7 +30,7 @@ def test_task_is_only_ever_worked_on_by_attempts_of_a_luna() -> None:
     run = Scenario()
     run.reports(stuck())
     run.splits("find red", "find blue")
-    works = [e for e in run.events if e.type == EventType.STARTED and e.data.kind == "attempt"]
+    works = [e for e in run.events if isinstance(e.data, Started) and e.data.kind == "attempt"]
     assert [event.node for event in works] == ["", "0", "1"]
 
 
