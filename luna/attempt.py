@@ -5,17 +5,19 @@ Use it through `luna.supervisor.supervise`; this knows nothing of redeliveries.
 
 import asyncio
 import inspect
+import math
 import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
-from luna.clock import Clock
+from luna.clock import Clock, Timer
 from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.fit import fit_event, fit_report
 from luna.gate import Gates
@@ -25,7 +27,6 @@ from luna.protocol import (
     EVENT_TYPES,
     REPORT_TYPES,
     Action,
-    Data,
     Failed,
     FailedKind,
     Partial,
@@ -51,7 +52,8 @@ _KEPT = 20
 _left_behind: set["asyncio.Task[None]"] = set()  # or the interpreter would drop their tasks in the middle
 
 
-class AttemptLimits(Data):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptLimits:
     """What one attempt may take. The times are those of one delivery; waiting at a provider's gate does not count.
 
     Attributes:
@@ -61,14 +63,28 @@ class AttemptLimits(Data):
         grace_s: Seconds a worker has to end by itself after its report or after an alarm, and again after it was
             cancelled; then it is left behind.
         max_events: Events of one delivery; None: no limit.
-        report_bytes: Size of the report as JSON, and of any text or part reported on the way.
+        report_bytes: Size of the report as JSON, and of any text or part reported on the way; at least 1,024.
+
+    Raises:
+        ValueError: If a limit leaves nothing to be done.
     """
 
-    timeout_s: float | None = Field(default=None, gt=0)
-    inactivity_s: float | None = Field(default=None, gt=0)
-    grace_s: float = Field(default=5.0, ge=0)
-    max_events: int | None = Field(default=None, ge=1)
-    report_bytes: int = Field(default=1_000_000, ge=1024)
+    timeout_s: float | None = None
+    inactivity_s: float | None = None
+    grace_s: float = 5.0
+    max_events: int | None = None
+    report_bytes: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for name, limit in (("timeout_s", self.timeout_s), ("inactivity_s", self.inactivity_s)):
+            if limit is not None and not limit > 0:
+                raise ValueError(f"{name} is a number above 0 or None, not {limit!r}")
+        if not self.grace_s >= 0:
+            raise ValueError(f"grace_s is a number from 0, not {self.grace_s!r}")
+        if self.max_events is not None and not self.max_events >= 1:
+            raise ValueError(f"max_events is a number from 1 or None, not {self.max_events!r}")
+        if not self.report_bytes >= 1024:
+            raise ValueError(f"report_bytes is a number from 1024, not {self.report_bytes!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +139,9 @@ class Try:
         self._is_cancelled = False
         self._late: list[str] = []
         self._notes: list[str] = []
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._is_over = False
+        self._over: asyncio.Future[None] | None = None
+        self._timer: Timer | None = None
         self._begun = self._last_at = clock.monotonic()
         self._waiting_until = self._begun
         self._attempted: deque[str] = deque(maxlen=_KEPT)
@@ -151,10 +169,13 @@ class Try:
         """Run the worker to its report, or stop it; then it has ended, or been left behind."""
         loop = asyncio.get_running_loop()
         pump = loop.create_task(self._pump())
-        is_timed = self._limits.timeout_s is not None or self._limits.inactivity_s is not None
-        watch = loop.create_task(self._watch(pump)) if is_timed else None
         try:
-            await self._over
+            # A worker that need not wait for anything has ended after this; then nothing more is made or waited for.
+            await asyncio.sleep(0)
+            if not self._is_over:
+                self._watch(pump)
+                self._over = loop.create_future()
+                await self._over
             if not pump.done():
                 await self._wind_down(pump)
         except asyncio.CancelledError:
@@ -163,9 +184,8 @@ class Try:
                 await self._leave_after_grace(pump)
             raise
         finally:
-            if watch is not None:
-                watch.cancel()
-                await asyncio.wait({watch})
+            if self._timer is not None:
+                self._timer.cancel()
 
     # --- the worker's side: everything here runs in the worker's task ---
 
@@ -190,8 +210,7 @@ class Try:
         except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001 - whatever a worker raises is its report
             self._broke(error)
         finally:
-            if not self._over.done():
-                self._over.set_result(None)
+            self._set_over()
             await self._close(stream)
 
     async def _close(self, stream: object) -> None:
@@ -284,7 +303,11 @@ class Try:
 
     def _end(self, report: Report) -> None:
         self._ending = report
-        if not self._over.done():
+        self._set_over()
+
+    def _set_over(self) -> None:
+        self._is_over = True
+        if self._over is not None and not self._over.done():
             self._over.set_result(None)
 
     def _stop(self, report: Report) -> bool:
@@ -302,18 +325,17 @@ class Try:
             evidence=alarm.evidence,
         )
 
-    async def _watch(self, pump: "asyncio.Task[None]") -> None:
+    def _watch(self, pump: "asyncio.Task[None]") -> None:
         """Stop the worker when its time is up. Looks again only when the last known deadline has come."""
         timeout_s, inactivity_s = self._limits.timeout_s, self._limits.inactivity_s
-        while True:
-            now = self._clock.monotonic()
-            total = self._begun + timeout_s if timeout_s is not None else None
-            quiet = max(self._last_at + inactivity_s, self._waiting_until) if inactivity_s is not None else None
-            due = min(moment for moment in (total, quiet) if moment is not None)
-            if due <= now:
-                break
-            await self._clock.sleep(due - now)
-        if self._ending is not None or pump.done():
+        if self._ending is not None or pump.done() or (timeout_s is None and inactivity_s is None):
+            return
+        now = self._clock.monotonic()
+        total = self._begun + timeout_s if timeout_s is not None else math.inf
+        quiet = max(self._last_at + inactivity_s, self._waiting_until) if inactivity_s is not None else math.inf
+        due = min(total, quiet)
+        if due > now:
+            self._timer = self._clock.call_later(due - now, partial(self._watch, pump))
             return
         if due == total:
             reason = f"no report within {timeout_s:g} s"
@@ -343,12 +365,19 @@ class Try:
 
     async def _ends(self, pump: "asyncio.Task[None]") -> bool:
         """Whether the worker's task ends within the grace time."""
-        timer = asyncio.ensure_future(self._clock.sleep(self._limits.grace_s))
+        woken = asyncio.get_running_loop().create_future()
+
+        def wake(_pump: object = None) -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        pump.add_done_callback(wake)
+        timer = self._clock.call_later(self._limits.grace_s, wake)
         try:
-            await asyncio.wait({pump, timer}, return_when=asyncio.FIRST_COMPLETED)
+            await woken
         finally:
             timer.cancel()
-            await asyncio.wait({timer})
+            pump.remove_done_callback(wake)
         return pump.done()
 
 

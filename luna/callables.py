@@ -6,13 +6,16 @@ Must never put a workspace on `sys.path`, shadow the standard library, or write 
 import asyncio
 import contextvars
 import importlib
+import os
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import CodeType, ModuleType
 from typing import Any, TypeAlias, TypeVar
 
@@ -21,6 +24,12 @@ from luna.inputs import inside
 
 T = TypeVar("T")
 _Stamp: TypeAlias = tuple[int, int, int]  # inode, size, mtime in ns
+
+_Job: TypeAlias = tuple[str, Callable[[], Callable[[], None]]]  # a name, and what gives how to hand the result over
+
+_IDLE_S = 2.0
+_idle: list["SimpleQueue[_Job]"] = []  # of the threads that wait for a job; each change of it is atomic
+os.register_at_fork(after_in_child=_idle.clear)  # threads do not live on in a forked child
 
 _MODULES_KEPT = 128
 _LOCK = threading.Lock()
@@ -65,14 +74,15 @@ def load_callable(path: str, workspace: Path, *, installed: bool) -> Callable[..
 
 
 async def in_thread(function: Callable[[], T], *, name: str) -> T:
-    """Call `function` in a daemon thread of its own, with the caller's context variables.
+    """Call `function` in a daemon thread that does nothing else meanwhile, with the caller's context variables.
 
     A thread cannot be stopped: when the waiting is cancelled, the call goes on by itself and what it returns or raises
-    is dropped. It does not keep the program from ending.
+    is dropped. It does not keep the program from ending. There are as many threads as calls at the same time; they are
+    used again.
 
     Args:
         function: Takes nothing.
-        name: For messages and the thread's name.
+        name: For messages, and the thread's name during the call.
 
     Raises:
         CallableEndedError: If it raises SystemExit or another exception that would end the program or the task.
@@ -80,24 +90,57 @@ async def in_thread(function: Callable[[], T], *, name: str) -> T:
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
-
-    def work() -> None:
-        try:
-            value = context.run(function)
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
-            hand_over(done.set_exception, as_error(error, name=name))
-        else:
-            hand_over(done.set_result, value)
-
-    def hand_over(deliver: Callable[[Any], None], what: object) -> None:
-        try:
-            loop.call_soon_threadsafe(lambda: None if done.done() else deliver(what))
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
-
     context = contextvars.copy_context()
-    threading.Thread(target=work, name=name, daemon=True).start()
+
+    def work() -> Callable[[], None]:
+        deliver: Callable[[Any], None]
+        what: object
+        try:
+            deliver, what = done.set_result, context.run(function)
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            deliver, what = done.set_exception, as_error(error, name=name)
+        return partial(_hand_over, loop, done, deliver, what)
+
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), name=name, daemon=True).start()
+    inbox.put((name, work))
     return await done
+
+
+def _serve(inbox: "SimpleQueue[_Job]") -> None:
+    """Do one job after the other; end when there was none for a while."""
+    thread = threading.current_thread()
+    while True:
+        try:
+            thread.name, work = inbox.get(timeout=_IDLE_S)
+        except Empty:
+            try:
+                _idle.remove(inbox)
+            except ValueError:  # taken in this very moment: a job is on its way
+                continue
+            return
+        hand_over = work()
+        del work
+        thread.name = "idle"
+        # Idle before the result is known, so that the next call of whoever waits for it finds this thread.
+        _idle.append(inbox)
+        hand_over()
+        del hand_over
+
+
+def _hand_over(
+    loop: asyncio.AbstractEventLoop,
+    done: "asyncio.Future[Any]",
+    deliver: Callable[[Any], None],
+    what: object,
+) -> None:
+    try:
+        loop.call_soon_threadsafe(lambda: None if done.done() else deliver(what))
+    except RuntimeError:  # the loop is closed: nobody waits any more
+        return
 
 
 def as_error(error: BaseException, *, name: str) -> Exception:

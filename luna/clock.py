@@ -5,7 +5,16 @@ The only module that reads the system's time; tests use `luna.testing.FakeClock`
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
+
+
+class Timer(Protocol):
+    """A call that is still to come."""
+
+    def cancel(self) -> object:
+        """Do not make it; nothing when it was made already."""
+        ...
 
 
 class Clock(Protocol):
@@ -23,6 +32,10 @@ class Clock(Protocol):
         """Return after `seconds`; zero or less only lets other tasks run."""
         ...
 
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` in the running event loop after `seconds`; costs no task."""
+        ...
+
 
 class SystemClock:
     """The machine's own clock."""
@@ -38,3 +51,7 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Return after `seconds`; zero or less only lets other tasks run."""
         await asyncio.sleep(max(seconds, 0.0))
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` in the running event loop after `seconds`."""
+        return asyncio.get_running_loop().call_later(max(seconds, 0.0), callback)

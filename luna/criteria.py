@@ -1,12 +1,12 @@
-"""Success criteria as data: what must hold before a SUCCESS is accepted. Nothing here is executed.
+"""Success criteria and what they came to, as data: what must hold before a SUCCESS is accepted. Executes nothing.
 
 Written in YAML as a one-key mapping (`{command: pytest -q}`), as `ai("question")`, or as plain words.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
-from msgspec import Struct
+import msgspec
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints, Tag, field_validator
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -152,8 +152,23 @@ def parse_criterion(value: object) -> object:
     return {"ai": body.replace('\\"', '"').replace("\\\\", "\\")}
 
 
-class CheckResult(Struct, frozen=True, gc=False):
-    """What came of one criterion; `ok` is None where nothing could check it."""
+def trusted_criterion(data: Mapping[str, Any]) -> Criterion:
+    """A criterion that was validated before, of what `model_dump` gave. Checks nothing."""
+    made = next(cls for cls in _KINDS if cls.kind in data)
+    if isinstance(data.get("command"), list):
+        data = {**data, "command": tuple(data["command"])}
+    return cast("Criterion", made.model_construct(**data))
+
+
+class CheckResult(msgspec.Struct, frozen=True, gc=False):
+    """What one criterion came to.
+
+    Attributes:
+        criterion: The criterion in one line, for people.
+        kind: Its kind: command, file, json_schema, values_in, python, ai or text.
+        ok: None: not checked.
+        detail: Why it failed, or what was seen; at most 2,000 bytes.
+    """
 
     criterion: str
     kind: str

@@ -3,13 +3,11 @@
 Never shortens a report into something that still looks like success.
 """
 
-import json
-
 from luna.monitor.texts import runs_away
-from luna.protocol import Action, Failed, FailedKind, Note, Partial, ProgressEvent, Said, Stuck, Success
+from luna.protocol import Action, Failed, FailedKind, Note, Partial, ProgressEvent, Said, Stuck, Success, Waiting
+from luna.strictjson import require_json
 
 _UNFIT = (ValueError, TypeError, RecursionError)
-_STRICT = json.JSONEncoder(allow_nan=False)
 _KEPT = 1000
 _RUN = 2000
 _BYTES_A_CHARACTER = 4
@@ -23,13 +21,16 @@ def fit_report(report: Success | Stuck | Failed, limit_bytes: int) -> Success | 
         limit_bytes: Size allowed as JSON in UTF-8.
 
     Returns:
-        The report, or FAILED `format` (not JSON; NaN and infinity are none) or `output_limit` with head and tail.
+        The report, or FAILED `format` (not JSON, see `require_json`) or `output_limit` with head and tail.
 
     Source: S52, LOOP-07.
     """
     try:
+        if isinstance(report, Success):
+            require_json(report.result, what="its result")
+        if report.suggestions:
+            require_json(report.suggestions, what="its suggestions")
         text = report.model_dump_json(warnings="error")
-        _STRICT.encode([report.suggestions, report.result if isinstance(report, Success) else None])
     except _UNFIT as error:
         status = getattr(report, "status", type(report).__name__)
         return Failed(kind=FailedKind.FORMAT, reason=f"the {status} report is no JSON: {error}")
@@ -38,16 +39,22 @@ def fit_report(report: Success | Stuck | Failed, limit_bytes: int) -> Success | 
 
 def fit_event(event: ProgressEvent, limit_bytes: int) -> Failed | None:
     """A FAILED that says why the event cannot be kept, or None when it can."""
-    match event:
-        case Said() | Note():
-            return _over(event.text, limit_bytes)
-        case Action(arguments=value) | Partial(value=value):
-            pass
-        case _:
-            value = None
     try:
+        match event:
+            case Note():  # never kept
+                return _over(event.text, limit_bytes)
+            case Said():
+                require_json(event.text, what="its text")
+                return _over(event.text, limit_bytes)
+            case Waiting():
+                require_json([event.deadline_s, event.interval_s], what="its times")
+            case Action():
+                require_json(event.arguments, what="its arguments")
+            case Partial():
+                require_json(event.value, what="its value")
+            case _:
+                pass
         text = event.model_dump_json()
-        _STRICT.encode(value)
     except _UNFIT as error:
         what = f"the part {event.key!r}" if isinstance(event, Partial) else f"an event of type {event.type!r}"
         return Failed(kind=FailedKind.FORMAT, reason=f"{what} is no JSON: {error}")

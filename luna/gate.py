@@ -104,7 +104,8 @@ class Gates:
         names = {provider} - {""}
         while True:
             try:
-                waited += await self._wait(names, not_before, budget=policy.budget_s - waited)
+                if self._gates or tries:
+                    waited += await self._wait(names, not_before, budget=policy.budget_s - waited)
                 tries += 1
                 return await call()
             except GaveUp:

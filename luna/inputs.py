@@ -6,9 +6,11 @@ input is one reference, a list of them, or plain JSON. References deeper inside 
 
 import copy
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 from pydantic import JsonValue, ValidationError
 
 from luna.fileslice import (
@@ -34,6 +36,7 @@ __all__ = [
     "inside",
     "materialise",
     "materialise_all",
+    "plain_inputs",
     "size_of",
 ]
 
@@ -48,7 +51,7 @@ def file_ref(value: JsonValue) -> FileRef | None:
     Raises:
         InputError: If it is a reference, but a wrong one.
     """
-    if not isinstance(value, dict) or not isinstance(value.get("file"), str) or not _REF_KEYS.issuperset(value):
+    if not _is_ref(value):
         return None
     try:
         return FileRef.model_validate(value)
@@ -56,6 +59,10 @@ def file_ref(value: JsonValue) -> FileRef | None:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{value!r} is no reference to a file: {where} {first['msg']}") from None
+
+
+def _is_ref(value: JsonValue) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("file"), str) and _REF_KEYS.issuperset(value)
 
 
 def size_of(value: JsonValue, workspace: Path) -> int | None:
@@ -135,15 +142,42 @@ def materialise_all(inputs: Mapping[str, JsonValue], workspace: Path, *, limit_b
         InputTooLargeError: If they are larger together.
         InputError: If a file cannot be read, or is not what its unit says.
     """
+    if (plain := plain_inputs(inputs, limit_bytes=limit_bytes)) is not None:
+        return plain
     opened = {name: _opened(value, workspace) for name, value in inputs.items()}
     parts = [part for value in opened.values() for part in (value if isinstance(value, list) else [value])]
-    plain = [part for part in parts if not isinstance(part, FileSlice)]
-    size = sum(part.byte_length for part in parts if isinstance(part, FileSlice)) + (len(_json(plain)) if plain else 0)
+    data = [part for part in parts if not isinstance(part, FileSlice)]
+    size = sum(part.byte_length for part in parts if isinstance(part, FileSlice)) + (len(_json(data)) if data else 0)
     _check_size(size, limit_bytes)
     return {
         name: [_content(part) for part in value] if isinstance(value, list) else _content(value)
         for name, value in opened.items()
     }
+
+
+def plain_inputs(inputs: Mapping[str, JsonValue], *, limit_bytes: int) -> dict[str, JsonValue] | None:
+    """All inputs of a task as `materialise_all` gives them, without reading files; None where there is one to read.
+
+    Raises:
+        InputTooLargeError: If they are larger together.
+    """
+    if any(_is_ref(part) for value in inputs.values() for part in (value if isinstance(value, list) else (value,))):
+        return None
+    if _longest_json(inputs) > limit_bytes:
+        parts = [part for value in inputs.values() for part in (value if isinstance(value, list) else [value])]
+        _check_size(len(_json(parts)) if parts else 0, limit_bytes)
+    # A worker may change what it is given; the assignment must stay as it is.
+    copied: dict[str, JsonValue] = msgspec.to_builtins(dict(inputs))
+    return copied
+
+
+def _longest_json(inputs: Mapping[str, JsonValue]) -> float:
+    """At least as many bytes as the inputs have as JSON; infinity where that is not quickly told."""
+    try:
+        # Spaces behind commas and colons at most double it, and NaN is written as null.
+        return 3 * len(msgspec.json.encode(dict(inputs))) + 2
+    except (TypeError, ValueError, RecursionError):
+        return math.inf
 
 
 def elements_of(value: JsonValue, content: JsonValue, workspace: Path) -> list[JsonValue] | None:

@@ -1,16 +1,16 @@
 """The shared vocabulary of Sol and Luna: assignments, progress, reports, and what a worker is.
 
-Everything here is plain data (pydantic only) and crosses process borders as JSON. Nothing here runs anything.
+Everything here is plain data and crosses process borders as JSON. Nothing here runs anything.
 """
 
-from collections.abc import AsyncIterator, Mapping
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 import msgspec
-from msgspec import Struct
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -21,12 +21,14 @@ from pydantic import (
     TypeAdapter,
     field_validator,
 )
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import core_schema
 
-from luna.criteria import Criterion, FileCriterion, SchemaCriterion, parse_criterion
+from luna.criteria import Criterion, FileCriterion, SchemaCriterion, parse_criterion, trusted_criterion
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NONE = "none"
+NO_COST: Final = 0.0
+_NUMBERS = (float, int)
 
 
 class Data(BaseModel):
@@ -172,17 +174,57 @@ class Assignment(Data):
                 raise ValueError("'none' is accepted for context, inputs and constraints only; say something here")
         return value
 
+    @classmethod
+    def trusted(
+        cls,
+        *,
+        goal: str,
+        context: str,
+        inputs: dict[str, JsonValue],
+        constraints: Sequence[str],
+        expected_output: ExpectedOutput | Mapping[str, Any],
+        success_criteria: Sequence[Criterion | Mapping[str, Any]],
+        stop_conditions: Sequence[str],
+    ) -> Self:
+        """An assignment of parts that were validated before, as such or as `model_dump` gave them. Checks nothing.
+
+        The inputs are taken as they are, not copied.
+        """
+        return cls.model_construct(
+            goal=goal,
+            context=context,
+            inputs=inputs,
+            constraints=tuple(constraints),
+            expected_output=_trusted_output(expected_output),
+            success_criteria=tuple(
+                trusted_criterion(each) if isinstance(each, Mapping) else each for each in success_criteria
+            ),
+            stop_conditions=tuple(stop_conditions),
+        )
+
     @property
     def checks(self) -> tuple[Criterion, ...]:
         """All criteria, with those that the expected output implies (its schema, its files) first."""
         out = self.expected_output
-        implied: list[Criterion] = [FileCriterion(file=path) for path in out.files]
+        if not out.files and out.json_schema is None:
+            return self.success_criteria
+        implied: list[Criterion] = [FileCriterion.model_construct(file=path) for path in out.files]
         if out.json_schema is not None:
-            implied.append(SchemaCriterion(json_schema=out.json_schema))
+            implied.append(SchemaCriterion.model_construct(json_schema=out.json_schema))
         return (*implied, *(c for c in self.success_criteria if c not in implied))
 
 
-class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
+def _trusted_output(output: ExpectedOutput | Mapping[str, Any]) -> ExpectedOutput:
+    if isinstance(output, ExpectedOutput):
+        return output
+    return ExpectedOutput.model_construct(
+        description=output["description"],
+        json_schema=output.get("json_schema"),
+        files=tuple(output.get("files") or ()),
+    )
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """What something cost.
 
     Attributes:
@@ -190,16 +232,24 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
         tokens: Input and output tokens together.
         cost: In US dollars.
         reported: False when the worker did not say; the budget then charges the declared maximum.
+
+    Raises:
+        ValueError: If an amount is negative, or no number.
     """
 
     calls: int = 0
     tokens: int = 0
-    cost: float = 0.0
+    cost: float = NO_COST
     reported: bool = True
 
     def __post_init__(self) -> None:
-        if self.calls < 0 or self.tokens < 0 or self.cost < 0:
-            raise ValueError(f"usage cannot be negative: {self!r}")
+        calls, tokens, cost = self.calls, self.tokens, self.cost
+        if not (type(calls) is type(tokens) is int and calls >= 0 and tokens >= 0):
+            raise ValueError(f"calls and tokens are whole numbers from 0, not {calls!r} and {tokens!r}")
+        if type(cost) not in _NUMBERS or not 0 <= cost < math.inf:
+            raise ValueError(f"cost is a number from 0, not {cost!r}")
+        if not cost and cost is not NO_COST:  # msgspec leaves out a float only when it is the default itself
+            msgspec.structs.force_setattr(self, "cost", NO_COST)
 
     def plus(self, other: "Usage") -> "Usage":
         """The sum of both; reported only when both are."""
@@ -211,13 +261,11 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
         )
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Let pydantic models hold it: an instance, or a mapping of its fields; written as a mapping."""
-        read = core_schema.no_info_plain_validator_function(
-            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls, strict=False),
             serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
         )
-        return read
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

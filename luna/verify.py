@@ -20,6 +20,7 @@ from luna.callables import in_thread, load_callable
 from luna.criteria import (
     CheckResult,
     AiCriterion,
+    CheckResult,
     CommandCriterion,
     Criterion,
     FileCriterion,
@@ -31,7 +32,7 @@ from luna.criteria import (
 from luna.errors import WorkerConfigError
 from luna.inputs import InputError, elements_of, inside, materialise_all
 from luna.process import ProcessLimits, ProcessResult, run_process, split_command
-from luna.protocol import Assignment, Data
+from luna.protocol import Assignment
 from luna.redact import redact
 from luna.sandbox import Confined, Confinement
 from luna.schemas import schema_errors

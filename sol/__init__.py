@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from sol.solver import Sol
     from sol.strategy.schema import Strategy
     from sol.task import Task, load_task
+    from sol.workflow.machine import Workflow
 
-__all__ = ["Run", "Sol", "Strategy", "Task", "__version__", "load_task"]
+__all__ = ["Run", "Sol", "Strategy", "Task", "Workflow", "__version__", "load_task"]
 
 _WHERE = {
     "Run": "sol.run",
     "Sol": "sol.solver",
     "Strategy": "sol.strategy.schema",
     "Task": "sol.task",
+    "Workflow": "sol.workflow.machine",
     "load_task": "sol.task",
 }
 

@@ -54,5 +54,3 @@ def kind_for(thing: object) -> RunKind:
         if kind.takes(thing):
             return kind
     raise UsageError(f"Nothing can be started with a {type(thing).__name__}. Give a task or a workflow.")
-
-

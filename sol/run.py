@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sol.blocking import run_blocking
-from sol.journal import Journal
-from sol.session import Session, shielded
-from sol.tree.events import Event, EventType
-from sol.tree.node import Spending, State, Tree
+from sol.engine.kinds import RunKind
+from sol.engine.requests import is_resumable
+from sol.engine.session import Session, shielded
+from sol.journal import Journal, Record
+from sol.tree.events import Event
+from sol.tree.node import AnyState, Spending, State, TaskNode
+from sol.tree.values import Json, ReportData
 from sol.tree.view import TreeView, presenter
 
 PAGE = 1000
 SOLVED = "success"
-RESUMABLE = frozenset({"running", "interrupted", "waiting"})
 
 
 @dataclass(slots=True)
@@ -24,6 +26,7 @@ class Run:
 
     Attributes:
         id: Its id.
+        kind: What there is to its kind of run.
         state: The fold of its events; changes while the run is live.
         reader: Opens the journal for reading.
         session: While this process works on it; None: it only looks at it.
@@ -31,12 +34,13 @@ class Run:
     """
 
     id: str
-    state: Tree
+    kind: RunKind
+    state: AnyState
     reader: Callable[[], AbstractAsyncContextManager[Journal]]
     session: Session | None = None
     task: asyncio.Task[None] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _past: list[Event] = field(default_factory=list)
+    _past: list[Record] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.status or 'pending'}, {self.state.size}>"
@@ -57,7 +61,7 @@ class Run:
     @property
     def resumable(self) -> bool:
         """Whether a resume can take it further as it is."""
-        return self.status in RESUMABLE or (bool(self.state.nodes) and self.state.root.resumable)
+        return is_resumable(self.state)
 
     @property
     def result(self) -> Any:  # noqa: ANN401 - whatever the task asks for
@@ -68,6 +72,17 @@ class Run:
     def reason(self) -> str:
         """Why the run ended without success, in one sentence; "" otherwise."""
         return "" if self.solved or not self.state.nodes else self.state.root.reason
+
+    @property
+    def report(self) -> ReportData:
+        """What the run means for a run that it works for: only an accepted result is a success."""
+        if self.solved:
+            root = self.state.root
+            said = (root.integration if isinstance(root, TaskNode) else None) or root.report
+            result: Json = self.result
+            return ReportData("SUCCESS", summary=said.summary if said is not None else "", result=result)
+        reason = self.reason or "; ".join(self.questions.values()) or f"the run is {self.status}"
+        return ReportData("FAILED", kind="not_solved", reason=f"Run {self.id} ended {self.status}: {reason}")
 
     @property
     def tree(self) -> TreeView:
@@ -119,7 +134,8 @@ class Run:
                 records = await journal.read(self.id, after=after, limit=PAGE)
                 for record in records:
                     after = record.seq
-                    yield Event(EventType(record.type), record.node, record.data, record.t)
+                    for event in self.kind.reading.codec.unfold(record):
+                        yield event
                 if not records and not live:
                     return
                 if not records:
@@ -128,11 +144,12 @@ class Run:
     def history(self) -> list[Event]:
         """All events committed so far. Reads the journal and blocks, also where an event loop is running."""
         run_blocking(self._catch_up)
-        return list(self._past)
+        unfold = self.kind.reading.codec.unfold
+        return [event for record in list(self._past) for event in unfold(record)]
 
     async def _catch_up(self) -> None:
         async with self.reader() as journal:
             while records := await journal.read(self.id, after=len(self._past), limit=PAGE):
                 for one in records:
                     if one.seq == len(self._past) + 1:  # another thread may be at it too
-                        self._past.append(Event(EventType(one.type), one.node, one.data, one.t))
+                        self._past.append(one)

@@ -1,52 +1,73 @@
-"""`Sol`: solve tasks, resume runs, answer, cancel and retry. The public face, together with `Task` and `Run`."""
+"""`Sol`: start runs of any kind, resume them, answer, cancel and retry. The public face, with `Task` and `Run`."""
 
 import asyncio
 import random
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import structs
 
 from luna.clock import Clock, SystemClock
 from luna.gate import Gates
 from luna.leftovers import ProcessRegistry
-from luna.models import gate_name, resolve_chat_model
-from luna.protocol import Worker, WorkerSpec
+from luna.models import gate_name
 from luna.workspaces import Isolation
-from sol.ambient import charging, enter, narrowed
-from sol.asking import to_resume
 from sol.blocking import run_blocking
-from sol.definition import input_hashes, recheck
-from sol.errors import ConflictError, SolError, StrategyError, UsageError
-from sol.isolation import IN_PLACE, isolated, isolated_again
-from sol.journal import Journal, RunInfo, SqlJournal, default_url, new_run_id
-from sol.lunas import WITH_MODEL, AnyWorker, make, spec_of
+from sol.dispatch.context import RunContext, Workers
+from sol.dispatch.enclosing import charging
+from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
+from sol.dispatch.local import LocalDispatcher
+from sol.engine.kinds import Again, Options, Prepared, RunKind
+from sol.engine.program import AnyProgram
+from sol.engine.requests import asked, post, read_state, require_resumable
+from sol.engine.session import Session
+from sol.errors import NotFoundError, SolError
+from sol.journal import (
+    Journal,
+    Lease,
+    RunInfo,
+    SqlJournal,
+    StoredRun,
+    default_url,
+    new_run_id,
+    this_process,
+)
+from sol.journal.ids import run_exists
+from sol.kinds import kind_for, kind_of
+from sol.lunas import AnyWorker, make
 from sol.planner import Planner, resolve_planner
-from sol.posting import post
 from sol.run import Run
-from sol.runner import Setup, drive, read_tree
-from sol.session import Session
-from sol.settings import Settings
-from sol.strategy.catalog import find, load_strategy
+from sol.settings import Environment, Lent, let_inherit, prepare, prepare_again
 from sol.strategy.schema import Budget, Strategy
-from sol.task import GivenTask, Task, TaskFile
-from sol.tree.events import Event, EventType
-from sol.tree.node import Tree
+from sol.task import Task, TaskFile
+from sol.tree.effects import SolveRequest
+from sol.tree.events import Event, RunStarted
+from sol.tree.node import AnyState
+from sol.tree.values import Json, ReportData, plain
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from sol.workflow.machine import Workflow
+
+Startable: TypeAlias = "Task | TaskFile | Workflow | Mapping[str, Any] | str | Path"
+"""What a run can be started with; a registered kind of run may take other things."""
+
 DEFAULT_LUNA = "local"
-_STARTED = EventType.RUN_STARTED
+CHILD_ID = 10
+"""Length of the ids of runs that solve a step of another run."""
 
 
 @dataclass(kw_only=True)
 class Sol:
-    """Solves tasks by recursive decomposition.
+    """Solves tasks by recursive decomposition, and runs workflows.
 
     Attributes:
         strategy: Name, path or object; comes before the task's own. None for both: `binary`.
@@ -84,124 +105,169 @@ class Sol:
     last: Run | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        settings = Settings()
-        self.sol_model = self.sol_model or self.model or settings.sol_model
+        environment = Environment()
+        self.sol_model = self.sol_model or self.model or environment.sol_model
         self._luna_is_given = bool(self.luna_model or self.model)
-        self.luna_model = self.luna_model or self.model or settings.luna_model or DEFAULT_LUNA
-        self.base_url = self.base_url or settings.sol_base_url
+        self.luna_model = self.luna_model or self.model or environment.luna_model or DEFAULT_LUNA
+        self.base_url = self.base_url or environment.sol_base_url
         if self.store is None:
-            self.store = settings.sol_store
+            self.store = environment.sol_store
         self._gates = Gates(clock=self.clock, rng=self.rng)
         self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    # --- solve -------------------------------------------------------------------------------------------------------
+    # --- new runs ----------------------------------------------------------------------------------------------------
 
-    def solve(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
-        """Solve a task and return its run when it has ended, waits for an answer, or cannot go on.
+    def solve(
+        self, thing: Startable, *, task: str = "", max_steps: int | None = None, interactive: bool = False
+    ) -> Run:
+        """Solve a task, or run a workflow on one, and return the run when it has ended, waits, or cannot go on.
 
         Works inside a running event loop too (in a thread of its own); there `await asolve(…)` is the better way.
 
+        Args:
+            thing: A task, a mapping with its fields, a sentence, the path of a task file, or a `Workflow`.
+            task: What a workflow is to be run on.
+            max_steps: Most steps of a workflow in place of the file's own; 0 means none.
+            interactive: Somebody is there to answer a workflow's questions.
+
         Raises:
-            UsageError: If the task, the strategy or a setting cannot be used. Nothing was started.
+            UsageError: If something of it cannot be used. Nothing was started.
             KeyboardInterrupt: After all workers were stopped; `last` is the run, which can be resumed.
         """
-        return run_blocking(lambda: self.asolve(task))
+        return run_blocking(lambda: self.asolve(thing, task=task, max_steps=max_steps, interactive=interactive))
 
-    async def asolve(self, task: "Task | TaskFile | Mapping[str, Any] | str | Path") -> Run:
+    async def asolve(
+        self, thing: Startable, *, task: str = "", max_steps: int | None = None, interactive: bool = False
+    ) -> Run:
         """Like `solve`, for coroutines. Cancelling it interrupts the run in good order."""
-        return await (await self.start(task)).wait(progress=self.progress)
+        run = await self.start(thing, task=task, max_steps=max_steps, interactive=interactive)
+        return await run.wait(progress=self.progress)
 
     async def start(
-        self, task: "Task | TaskFile | Mapping[str, Any] | str | Path", *, run_id: str | None = None
+        self,
+        thing: Startable,
+        *,
+        task: str = "",
+        max_steps: int | None = None,
+        interactive: bool = False,
+        run_id: str | None = None,
     ) -> Run:
-        """Start to solve a task and return its run at once: follow `events()`, then `wait()`.
+        """Like `asolve`, returning the run at once: follow `events()`, then `wait()`.
 
         Args:
-            task: What `solve` takes.
+            thing: What `solve` takes.
+            task: As of `solve`.
+            max_steps: As of `solve`.
+            interactive: As of `solve`.
             run_id: Id for the run; None: a new one.
 
         Raises:
             ConflictError: If there is a run with this id.
         """
-        loop = asyncio.get_running_loop()
+        run = run_id or new_run_id(self.rng)
+        kind = kind_for(thing)
+        lent = Lent(self, self.workers())
+        options = Options(task=task, max_steps=max_steps, interactive=interactive)
         # Files are read and models set up; none of it may hold up the caller's event loop.
-        given, strategy, chain, data, setup = await asyncio.to_thread(self._prepare, task, loop)
-        title = given.task.goal.splitlines()[0][:120]
-        info = RunInfo(id=run_id or new_run_id(self.rng), created_t=self.clock.now(), title=title, meta={})
-        kind = self.isolation or given.task.isolation or IN_PLACE
+        make_context = partial(self._context, run, workers=lent.workers, loop=asyncio.get_running_loop())
+        prepared, chain, context = await asyncio.to_thread(prepare, kind, lent, thing, options, run, make_context)
+        journal = self._journal()
         try:
-            await setup.journal.open()
-            setup, places = await isolated(setup, kind, run=info.id, home=self.home / ".sol")
-            data |= places
-            lease = await setup.create(info)
-        except BaseException:
-            await self._done_with(setup.journal)
-            raise
-        return self._launch(setup, setup.session(lease, Tree(), strategy, chain), [Event(_STARTED, "", data)])
-
-    def _prepare(
-        self, task: "Task | TaskFile | Mapping[str, Any] | str | Path", loop: asyncio.AbstractEventLoop
-    ) -> tuple[GivenTask, Strategy, tuple[str, ...], dict[str, Any], Setup]:
-        """Read and check all that a run needs, before anything is started."""
-        given = GivenTask.of(task)
-        workspace = self._workspace_of(given)
-        strategy, file = self._strategy_of(given.task, workspace)
-        spec = self._spec_of(given.task)
-        self._make_worker(spec, self.processes, self.base_url)  # tells what is wrong with it
-        self._require_model(spec)
-        if strategy.asks_judge and not self._judges:
-            raise StrategyError(
-                f"Strategy {strategy.name!r} has ai(…) rules and needs a model that plans; "
-                "give sol_model (--sol-model) or set SOL_MODEL."
+            await journal.open()
+            started = await self._isolate(journal, context, prepared)
+            info = RunInfo(
+                id=run,
+                created_t=self.clock.now(),
+                title=prepared.title,
+                meta={"kind": kind.name, **prepared.meta},
             )
-        chain = enter(given.task.goal)
-        strategy = narrowed(strategy)
-        data = self._run_data(given, workspace, spec) | {"strategy": strategy.model_dump(mode="json")}
-        if file:
-            data["files"]["strategy"] = file
-            data["file_strategy"] = load_strategy(file).model_dump(mode="json")
-        return given, strategy, chain, data, self._setup(workspace, loop=loop)
+            lease = await journal.create(info, this_process(context.token))
+        except BaseException:
+            await self._done_with(journal)
+            raise
+        state: AnyState = kind.reading.empty()
+        session = self._session(kind, journal, lease, state, prepared.program, context, chain)
+        return self._launch(session, kind, [Event("", started)], context)
 
-    def _run_data(self, given: "GivenTask", workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
-        """Data of a run's first event: all that a resume needs to know. Source: S01."""
-        assignment = given.task.assignment
-        return self._settings_data(workspace, spec) | {
-            "assignment": assignment,
-            "inputs": input_hashes(assignment["inputs"], workspace),
-            "result_file": given.task.result_file,
-            "files": {"task": str(given.path.resolve())} if given.path else {},
-        }
+    async def _isolate(self, journal: Journal, context: RunContext, prepared: Prepared) -> RunStarted:
+        """Keep the Lunas of a new run apart, if that is asked for; what its first event says then."""
+        kind = self.isolation or prepared.isolation
+        if kind != IN_PLACE:
+            with suppress(NotFoundError):
+                await journal.info(context.run)
+                raise run_exists(context.run)  # its places must not become ours
+        home = self.home / ".sol"
+        context.spaces, fields = await open_isolation(
+            kind, context.workspace, run=context.run, home=home, processes=context.processes
+        )
+        return structs.replace(prepared.started, **fields)
 
-    def _settings_data(self, workspace: Path, spec: WorkerSpec) -> dict[str, Any]:
-        """What a resume needs to know of this object's settings."""
-        return {
-            "worker": spec.model_dump(mode="json", exclude_defaults=True),
-            "sol": "model" if self._judges else "rules",
-            "sol_model": self.sol_model if isinstance(self.sol_model, str) else None,
-            "luna_model": self.luna_model,
-            "base_url": None if "@" in (self.base_url or "") else self.base_url,  # an address may carry a password
-            "workspace": str(workspace),
-        }
+    def _session(
+        self,
+        kind: RunKind,
+        journal: Journal,
+        lease: Lease,
+        state: AnyState,
+        program: AnyProgram,
+        context: RunContext,
+        chain: tuple[str, ...],
+    ) -> Session:
+        from sol.tracing import effect_marks, mark  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
 
-    def _launch(self, setup: Setup, session: Session, arrived: Sequence[Event]) -> Run:
-        run = Run(session.lease.run, session.tree, self.open_journal, session)
+        session = Session(
+            lease,
+            journal,
+            state,
+            program,
+            LocalDispatcher(context, kind.handlers),
+            self.clock,
+            started=self.clock.monotonic(),
+        )
+        context.inherit = partial(let_inherit, session, context.strategy, chain)
+        context.solve = _Children(self, context).solve
+        context.entering.append(
+            lambda command: mark(
+                effect_marks(
+                    context.run,
+                    command,
+                    state=str(state.nodes[command.node].state),
+                    depth=state.nodes[command.node].depth,
+                )
+            )
+        )
+        return session
 
-        charge = charging(session.tree.spent)
+    def _launch(self, session: Session, kind: RunKind, arrived: Sequence[Event], context: RunContext) -> Run:
+        run = Run(session.lease.run, kind, session.state, self.open_journal, session)
+        charge = charging(session.state.spent)
 
         def told(_event: Event) -> None:
             run.changed.set()
             charge()
 
-        async def work() -> None:
-            try:
-                await drive(session, arrived, listeners=[told])
-            finally:
-                await self._done_with(setup.journal)
-
-        run.task = asyncio.create_task(work(), name=f"sol run {run.id}")
+        session.listeners.append(told)
+        run.task = asyncio.create_task(self._work(session, arrived, context), name=f"sol run {run.id}")
         run.task.add_done_callback(lambda _task: run.changed.set())
         self.last = run
         return run
+
+    async def _work(self, session: Session, arrived: Sequence[Event], context: RunContext) -> None:
+        from sol.engine.loop import drive  # noqa: PLC0415 - loads LangGraph, as above
+        from sol.telemetry import recording  # noqa: PLC0415 - as above
+
+        name = context.strategy.name
+        try:
+            with recording(
+                run=context.run,
+                state=session.state,
+                strategy=name,
+                clock=self.clock,
+                listeners=session.listeners,
+                entering=context.entering,
+            ):
+                await drive(session, arrived, strategy=name)
+        finally:
+            await self._done_with(session.journal)
 
     # --- existing runs -----------------------------------------------------------------------------------------------
 
@@ -212,60 +278,109 @@ class Sol:
             NotFoundError: If there is no such run.
         """
         async with self.open_journal() as journal:
-            found = await journal.resolve(run_id)
-            tree, _ = await read_tree(journal, found)
-        return Run(found, tree, self.open_journal)
+            info = await journal.info(await journal.resolve(run_id))
+            kind = kind_of(info)
+            state = await read_state(journal, kind.reading, info.id)
+        return Run(info.id, kind, state, self.open_journal)
 
-    def resume(self, run_id: str, *, accept_changes: bool = False) -> Run:
-        """Take up a run again that was interrupted, killed, blocked, or ran out of budget; wait as `solve` does.
+    def resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        max_steps: int | None = None,
+        definition: "Workflow | None" = None,
+    ) -> Run:
+        """Take up a run again that was interrupted, killed, blocked, or stopped by a limit; wait as `solve` does.
+
+        Args:
+            run_id: Id, unique beginning, or `latest`.
+            accept_changes: Go on although a file behind it has changed since. Of a workflow, results of unchanged steps
+                are kept, and it is walked through again with them.
+            max_steps: Grants a workflow more steps.
+            definition: The workflow to go on with; None: read anew from its file.
 
         Raises:
             NotFoundError: If there is no such run.
             ConflictError: If a live process holds it, a file behind it has changed, or there is nothing to resume.
         """
-        return run_blocking(lambda: self.aresume(run_id, accept_changes=accept_changes))
+        return run_blocking(
+            lambda: self.aresume(run_id, accept_changes=accept_changes, max_steps=max_steps, definition=definition)
+        )
 
-    async def aresume(self, run_id: str, *, accept_changes: bool = False) -> Run:
+    async def aresume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        max_steps: int | None = None,
+        definition: "Workflow | None" = None,
+    ) -> Run:
         """Like `resume`, for coroutines."""
-        run = await self.start_again(run_id, accept_changes=accept_changes)
+        run = await self.start_again(run_id, accept_changes=accept_changes, max_steps=max_steps, definition=definition)
         return await run.wait(progress=self.progress)
 
     async def start_again(
-        self, run_id: str, *, accept_changes: bool = False, ask: Mapping[str, Any] | None = None
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        ask: Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+        definition: "Workflow | None" = None,
     ) -> Run:
         """Like `aresume`, returning at once.
 
         Args:
             run_id: Id, unique beginning, or `latest`.
-            accept_changes: Go on although the strategy file has changed since.
+            accept_changes: As of `resume`.
             ask: A request to carry out first: `kind` (`answer` or `retry`) with what belongs to it.
+            max_steps: As of `resume`.
+            definition: As of `resume`.
         """
+        options = Options(
+            max_steps=max_steps, accept_changes=accept_changes, asked=ask is not None, definition=definition
+        )
         async with self.open_journal() as journal:
-            found = await journal.resolve(run_id)
-            before, _ = await read_tree(journal, found)
-        if not before.nodes:
-            raise ConflictError(f"Run {found} was killed before its task was recorded; start it anew.")
-        strategy, changed = await asyncio.to_thread(recheck, before.config, accept_changes=accept_changes)
-        strategy = narrowed(strategy.with_limits(max_depth=self.max_depth, budget=self.budget))
-        chain = enter(before.root.assignment["goal"])
-        loop = asyncio.get_running_loop()
-        setup = await asyncio.to_thread(self._setup, Path(before.config["workspace"]), before.config, loop=loop)
-        setup = isolated_again(setup, before.config, run=found)
-        await setup.journal.open()
+            info = await journal.info(await journal.resolve(run_id))
+            kind = kind_of(info)
+            before = await read_state(journal, kind.reading, info.id)
+        if ask is None:
+            require_resumable(info.id, before)
+        lent = Lent(self, self.workers(before.started))
+        make_context = partial(
+            self._context, info.id, workers=lent.workers, loop=asyncio.get_running_loop(), before=before.started
+        )
+        again, chain, context = await asyncio.to_thread(
+            prepare_again, kind, lent, info.id, before, options, make_context
+        )
+        journal = self._journal()
+        await journal.open()
         try:
-            lease = await setup.take(found)
-            tree, _ = await read_tree(setup.journal, found)
+            lease = await journal.claim(info.id, this_process(context.token), now=self.clock.now())
             try:
-                arrived = to_resume(found, tree, ask, now=self.clock.now(), changed=changed, strategy=strategy)
+                state, arrived = await self._taken(journal, kind, info, again, ask)
             except SolError:
-                await setup.journal.release(lease)
+                await journal.release(lease)
                 raise
         except BaseException:
-            await self._done_with(setup.journal)
+            await self._done_with(journal)
             raise
-        session = setup.session(lease, tree, strategy, chain)
-        session.before_s = ((await setup.journal.info(found)).summary or {}).get("elapsed_s", 0.0)
-        return self._launch(setup, session, arrived)
+        session = self._session(kind, journal, lease, state, again.program, context, chain)
+        session.before_s = float(((await journal.info(info.id)).summary or {}).get("elapsed_s", 0.0))
+        return self._launch(session, kind, arrived, context)
+
+    async def _taken(
+        self, journal: Journal, kind: RunKind, info: StoredRun, again: Again, ask: Mapping[str, Any] | None
+    ) -> tuple[AnyState, list[Event]]:
+        """The state of a run that is ours now, and the facts to go on with."""
+        state = await read_state(journal, kind.reading, info.id)
+        resumed = Event("", again.resumed)
+        if ask is None:
+            require_resumable(info.id, state)
+            return state, [resumed]
+        by = str(ask.get("by", ""))
+        return state, [asked(info.id, kind, again.program, state, ask, by=by, at=self.clock.now()), resumed]
 
     async def request(self, run_id: str, kind: str, payload: Mapping[str, Any], *, by: str) -> str:
         """Ask something of a run: of the process that works on it, or, when there is none, of its journal directly.
@@ -284,75 +399,63 @@ class Sol:
             ConflictError: If the node's state does not allow it.
         """
         async with self.open_journal() as journal:
-            return await post(journal, run_id, kind, payload, by=by, now=self.clock.now())
+            info = await journal.info(await journal.resolve(run_id))
+            return await post(journal, info.id, kind_of(info), kind, payload, by=by, now=self.clock.now())
 
     # --- what a run needs --------------------------------------------------------------------------------------------
 
-    def _workspace_of(self, given: "GivenTask") -> Path:
-        own = self.workspace if self.workspace is not None else given.directory
-        workspace = Path(own if own is not None else Path.cwd()).resolve()
-        if not workspace.is_dir():
-            raise UsageError(f"The workspace {str(workspace)!r} is not a directory. Create it, or give another.")
-        return workspace
-
-    def _strategy_of(self, task: Task, workspace: Path) -> tuple[Strategy, str | None]:
-        """The strategy with the limits given here, and the file it came from."""
-        chosen = self.strategy if self.strategy is not None else task.strategy or "binary"
-        if isinstance(chosen, Strategy):
-            return chosen.with_limits(max_depth=self.max_depth, budget=self.budget), None
-        path = find(str(chosen), workspace)
-        strategy = load_strategy(str(path)).with_limits(max_depth=self.max_depth, budget=self.budget)
-        return strategy, str(path.resolve())
-
-    def _spec_of(self, task: Task) -> WorkerSpec:
-        return spec_of(task.worker, self.worker)
-
-    def _require_model(self, spec: WorkerSpec) -> None:
-        """Find out before anything is started that the Luna model cannot be had."""
-        if spec.kind in WITH_MODEL and self.luna_model and not spec.options.get("model"):
-            resolve_chat_model(self.luna_model, base_url=self.base_url)
-
-    def _make_worker(self, spec: WorkerSpec, processes: ProcessRegistry, base_url: str | None) -> Worker:
-        return make(spec, self.worker, processes=processes, base_url=base_url)
-
-    def _setup(
-        self,
-        workspace: Path,
-        started: Mapping[str, Any] | None = None,
-        *,
-        loop: asyncio.AbstractEventLoop | None = None,
-    ) -> Setup:
-        """What this process brings to a run; of a run that was started before, models not given here are taken on."""
-        token = secrets.token_hex(8)
-        before = started or {}
-        sol_model = self.sol_model or before.get("sol_model")
-        base_url = self.base_url or before.get("base_url")
-        luna_model = self.luna_model if self._luna_is_given else before.get("luna_model") or self.luna_model
+    def workers(self, before: RunStarted | None = None) -> Workers:
+        """Makes workers with these settings; of a run that was started before, models not given here are taken on."""
+        base_url = self.base_url or (before.base_url if before is not None else None)
+        luna_model = self.luna_model
+        if before is not None and not self._luna_is_given:
+            luna_model = before.luna_model or self.luna_model
         processes = self.processes
-        return Setup(
-            journal=self._journal(),
+        return Workers(
+            lambda spec: make(spec, self.worker, processes=processes, base_url=base_url),
+            luna_model,
+        )
+
+    def _context(
+        self,
+        run: str,
+        workspace: Path,
+        strategy: Strategy,
+        *,
+        workers: Workers,
+        loop: asyncio.AbstractEventLoop,
+        before: RunStarted | None = None,
+    ) -> RunContext:
+        """What a run has to work with; of one that was started before, models not given here are taken on."""
+        token = secrets.token_hex(8)
+        sol_model = self.sol_model or (before.sol_model if before is not None else None)
+        base_url = self.base_url or (before.base_url if before is not None else None)
+        processes = self.processes
+        return RunContext(
+            run=run,
+            workspace=workspace,
             clock=self.clock,
             token=token,
-            workspace=workspace,
+            strategy=strategy,
             planner=self.planner or resolve_planner(sol_model, workspace=workspace, fence=token, base_url=base_url),
-            make_worker=lambda spec: self._make_worker(spec, processes, base_url),
+            workers=workers,
             gates=self._gates,
+            sol_provider=gate_name(sol_model, base_url=base_url) if isinstance(sol_model, str) else "",
             limiter=self._limiter(loop),
             processes=processes,
-            sol_provider=gate_name(sol_model, base_url=base_url) if isinstance(sol_model, str) else "",
-            luna_model=luna_model,
+            spaces=None if before is None else isolation_again(before, run=run, processes=processes),
         )
 
     @property
-    def _judges(self) -> bool:
+    def judges(self) -> bool:
         """Whether Sol's planner can judge words; without a model it cannot."""
         return getattr(self.planner, "judges", True) if self.planner is not None else self.sol_model is not None
 
-    def _limiter(self, loop: asyncio.AbstractEventLoop | None) -> asyncio.Semaphore | None:
+    def _limiter(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore | None:
         """The limit over all runs of this object, one for each event loop (a semaphore cannot change its loop)."""
         if self.concurrency is None:
             return None
-        return self._limits.setdefault(loop or asyncio.get_running_loop(), asyncio.Semaphore(self.concurrency))
+        return self._limits.setdefault(loop, asyncio.Semaphore(self.concurrency))
 
     # --- the journal -------------------------------------------------------------------------------------------------
 
@@ -384,3 +487,47 @@ class Sol:
             yield journal
         finally:
             await self._done_with(journal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Children:
+    """Solves tasks by runs of their own, with the settings of the Sol around.
+
+    A child's id follows from the key of the effect that it was begun for, so it is found again after any crash.
+    """
+
+    sol: Sol
+    context: RunContext
+
+    async def solve(self, request: SolveRequest, key: tuple[str, str, int], begun: Callable[[str], None]) -> ReportData:
+        run = await self._begin(request, key)
+        begun(run.id)
+        await run.wait()
+        return run.report
+
+    async def _begin(self, request: SolveRequest, key: tuple[str, str, int]) -> Run:
+        store = self.sol.store if self.sol.store is not None else str(default_url(self.sol.home))
+        strategy = request.strategy or self.sol.strategy
+        sol = replace(self.sol, strategy=strategy, workspace=self.context.workspace, store=store)
+        node, kind, n = key
+        begun, run_id = await self._begun(sol, f"{self.context.run}/{node}/{kind}/{n}")
+        while begun is None and request.resumed and n > 1:
+            n -= 1
+            begun, _ = await self._begun(sol, f"{self.context.run}/{node}/{kind}/{n}")
+        if begun is not None:
+            return await sol.start_again(begun.id) if begun.resumable else begun
+        task: dict[str, Json] = {**plain(request.assignment), "worker": msgspec.to_builtins(request.worker)}
+        return await sol.start(task, run_id=run_id)
+
+    @staticmethod
+    async def _begun(sol: Sol, key: str) -> tuple[Run | None, str]:
+        """The run begun for an effect's key; without one the first id for it that can be used."""
+        ids = random.Random(key)  # noqa: S311 - a name that can be found again, not a secret
+        while True:
+            run_id = new_run_id(ids, length=CHILD_ID)
+            try:
+                run = await sol.load(run_id)
+            except NotFoundError:
+                return None, run_id
+            if run.state.nodes:  # else it was killed before its task was recorded, and cannot be resumed
+                return run, run_id

@@ -1,18 +1,34 @@
-"""A task as people give it: the seven fields and who is to do it, from a YAML file, a mapping or one sentence."""
+"""A task as people give it: the seven fields and who is to do it, from a YAML file, a mapping or one sentence.
 
-from collections.abc import Mapping
+Also how a run on it is prepared, and how a resume notices that a file behind it has changed since.
+"""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Self, cast
 
 from pydantic import ValidationError, field_validator
 
-from luna.inputs import InputError, inside
+from luna.inputs import InputError, file_ref, inside
 from luna.protocol import Assignment, Text, WorkerSpec
 from luna.workspaces import Isolation
+from sol.core.decide import TreeProgram, TreeReading
 from sol.core.vague import vague
-from sol.errors import TaskError
+from sol.dispatch.handlers import Handler
+from sol.engine.kinds import Again, Options, Prepared, Settings
+from sol.errors import ConflictError, SolError, StrategyError, TaskError, UsageError
+from sol.strategy.catalog import read_strategy
+from sol.strategy.schema import Strategy
 from sol.strictyaml import Document, StrictYamlError, load_yaml, validate_model
+from sol.tree.effects import Request
+from sol.tree.events import TaskResumed, TaskStarted
+from sol.tree.node import Tree
+from sol.tree.values import AssignmentData, plain, read
 
 FIELDS = tuple(Assignment.model_fields)
 
@@ -182,3 +198,166 @@ def _with_schema(
             where, f"the schema {name!r} cannot be read: {error}", "give a file beside the task"
         ) from None
     return {**mapping, "json_schema": schema}
+
+
+# --- runs on tasks ---------------------------------------------------------------------------------------------------
+
+
+class TaskRuns:
+    """Runs on tasks, as task trees. See `sol.engine.kinds.RunKind`."""
+
+    name = "tree"
+    noun = "node"
+    reading = TreeReading()
+    handlers: Mapping[type[Request], Handler] = MappingProxyType({})
+
+    def takes(self, thing: object) -> bool:
+        """Whether this is a task, or what makes one."""
+        return isinstance(thing, Task | TaskFile | Mapping | str | Path)
+
+    def prepare(self, settings: Settings, thing: object, options: Options, *, run: str) -> Prepared:  # noqa: ARG002
+        """Read and check all that a run on a task needs.
+
+        Raises:
+            UsageError: If something of it cannot be used. Nothing was started.
+        """
+        _refuse(options)
+        given = GivenTask.of(cast("Task | TaskFile | Mapping[str, Any] | str | Path", thing))
+        task = given.task
+        workspace = settings.workspace_of(given.directory)
+        chosen = settings.strategy_of(task.strategy, workspace)
+        strategy = chosen.strategy
+        spec = settings.worker_of(task.worker)
+        settings.require_worker(spec)
+        if strategy.asks_judge and not settings.judges:
+            raise StrategyError(
+                f"Strategy {strategy.name!r} has ai(…) rules and needs a model that plans; "
+                "give sol_model (--sol-model) or set SOL_MODEL."
+            )
+        assignment = read(AssignmentData, task.assignment)
+        files = {"task": str(given.path.resolve())} if given.path else {}
+        started = TaskStarted(
+            **settings.started_with(workspace, spec),
+            strategy=strategy.model_dump(mode="json"),
+            assignment=assignment,
+            inputs=input_hashes(assignment.inputs, workspace),
+            result_file=task.result_file,
+            files={**files, "strategy": chosen.file} if chosen.file else files,
+            file_strategy=chosen.content,
+        )
+        return Prepared(
+            program=TreeProgram(strategy),
+            strategy=strategy,
+            started=started,
+            title=task.goal.splitlines()[0][:120],
+            goal=task.goal,
+            isolation=task.isolation or "in_place",
+        )
+
+    def again(self, settings: Settings, run: str, state: Tree, options: Options) -> Again:  # noqa: ARG002
+        """Find out with what a run on a task goes on.
+
+        Raises:
+            ConflictError: If the task or the strategy has changed; the message has the differences.
+        """
+        _refuse(options)
+        strategy, changed = recheck(state.task, accept_changes=options.accept_changes)
+        strategy = settings.limits_again(strategy)
+        resumed = TaskResumed(strategy=strategy.model_dump(mode="json"), changed_inputs=tuple(changed))
+        return Again(program=TreeProgram(strategy), strategy=strategy, resumed=resumed, goal=state.root.assignment.goal)
+
+    def as_stored(self, state: Tree, *, request: str) -> TreeProgram:  # noqa: ARG002 - the protocol
+        """The program by the strategy that the run has."""
+        return TreeProgram(Strategy.model_validate(state.config.strategy))
+
+
+def _refuse(options: Options) -> None:
+    for name in ("task", "max_steps", "definition"):
+        if getattr(options, name):
+            raise UsageError(f"{name} is for workflows; a run on a task has no use for it.")
+
+
+_BLOCK = 1 << 20
+
+
+def input_hashes(inputs: Mapping[str, Any], workspace: Path) -> dict[str, str]:
+    """SHA-256 of every file that the inputs refer to, by its path inside the workspace."""
+    return {name: _hash(inside(workspace, name)) for name in sorted(set(_files(inputs)))}
+
+
+def _files(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    reference = file_ref(value)
+    if reference is not None:
+        yield reference.file
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _files(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _files(item)
+
+
+def _hash(path: Path) -> str:
+    digest = sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+    return digest.hexdigest()
+
+
+def recheck(started: TaskStarted, *, accept_changes: bool) -> tuple[Strategy, list[str]]:
+    """The strategy to go on with, and the input files that have changed since the run was started.
+
+    What has no content of its own (comments, layout) is no change. Input files may change: unfinished nodes get the
+    new text, and the run records it.
+
+    Args:
+        started: The run's first event.
+        accept_changes: Go on with a changed strategy; a changed task is refused all the same (S01).
+
+    Raises:
+        ConflictError: If the task or the strategy has changed; the message has the differences.
+
+    Source: case RES-03.
+    """
+    strategy = Strategy.model_validate(started.strategy)
+    task_file, strategy_file = started.files.get("task"), started.files.get("strategy")
+    if task_file:
+        _require_same(
+            f"The task file {task_file} has changed since the run was started",
+            plain(started.assignment),
+            _current(lambda: plain(read(AssignmentData, load_task(Path(task_file)).task.assignment))),
+            "Start a new run for the new task, or restore the file",
+        )
+    if strategy_file:
+        now = _current(lambda: read_strategy(Path(strategy_file)).model_dump(mode="json"))
+        before = started.file_strategy
+        if accept_changes and now is not None and now != before:
+            strategy = Strategy.model_validate(now)
+        else:
+            _require_same(
+                f"The strategy file {strategy_file} has changed since the run was started",
+                before,
+                now,
+                "Restore it, or resume with --accept-changes to go on by the new one",
+            )
+    workspace = Path(started.workspace)
+    return strategy, [name for name, digest in started.inputs.items() if _hash(inside(workspace, name)) != digest]
+
+
+def _current(read: Any) -> Any:  # noqa: ANN401 - a file's content, or None when it is gone: what was stored then counts
+    try:
+        return read()
+    except SolError:
+        return None
+
+
+def _require_same(what: str, before: Any, now: Any, remedy: str) -> None:  # noqa: ANN401 - JSON
+    if now is None or before == now:
+        return
+    old, new = (json.dumps(x, indent=1, ensure_ascii=False, sort_keys=True).splitlines() for x in (before, now))
+    diff = "\n".join(difflib.unified_diff(old, new, "then", "now", lineterm="", n=1))
+    raise ConflictError(f"{what}. {remedy}.\n{diff}")

@@ -50,7 +50,10 @@ def mark(marks: Marks) -> None:
     Args:
         marks: Name and value; names begin with `sol_`.
     """
-    around = var_child_runnable_config.get() or RunnableConfig()
+    around = var_child_runnable_config.get()
+    if around is None:
+        var_child_runnable_config.set({"metadata": dict(marks), "tags": tags_of(marks)})
+        return
     others = (around.get("metadata") or {}).items()
     metadata = {name: value for name, value in others if not name.startswith(PREFIX)} | dict(marks)
     tags = [tag for tag in around.get("tags") or () if not tag.startswith(PREFIX)]

@@ -5,8 +5,11 @@ Works on asyncio's own event loops. Never use it outside tests.
 
 import asyncio
 import heapq
+from collections.abc import Callable
 from itertools import count
 from typing import Any
+
+from luna.clock import Timer
 
 _EPOCH = 1_700_000_000.0
 _QUIET_ROUNDS = 3
@@ -65,13 +68,22 @@ class FakeClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        await self._sleeper(seconds)
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when the clock has been moved by `seconds`."""
+        timer = self._sleeper(max(seconds, 0.0))
+        timer.add_done_callback(lambda done: None if done.cancelled() else callback())
+        return timer
+
+    def _sleeper(self, seconds: float) -> "asyncio.Future[None]":
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), future))
         if self._auto and not self._watching:
             self._watching = True
             loop.call_soon(self._watch, loop, 0)
-        await future
+        return future
 
     async def advance(self, seconds: float) -> None:
         """Move the clock, and return when all tasks are idle again.

@@ -1,7 +1,6 @@
 """A Luna that is a Python callable. Calls it once for each delivery and takes nothing it returns for a status."""
 
 import inspect
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from functools import partial
@@ -11,7 +10,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from luna.callables import as_error, in_thread, load_callable
 from luna.errors import WorkerConfigError
-from luna.inputs import InputError, materialise_all
+from luna.inputs import InputError, materialise_all, plain_inputs
 from luna.protocol import (
     EVENT_TYPES,
     REPORT_TYPES,
@@ -23,6 +22,7 @@ from luna.protocol import (
     Report,
     Success,
 )
+from luna.strictjson import require_json
 from luna.workers.shared import INPUT_BYTES, Options, input_report, read_options
 
 _IDENTIFIER = r"[^\W\d]\w*"
@@ -74,12 +74,13 @@ class FunctionWorker:
         self._function = function
         self._input_bytes = input_bytes
         self._name = function if isinstance(function, str) else getattr(function, "__qualname__", repr(function))
+        self._looked_at: Callable[..., Any] | None = None
+        self._extras: tuple[str, ...] = ()
 
     async def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Call the function; yields what it yields, and one report."""
-        read = partial(materialise_all, assignment.inputs, delivery.workspace, limit_bytes=self._input_bytes)
         try:
-            inputs = await in_thread(read, name="inputs")
+            inputs = await self._inputs(assignment, delivery)
         except InputError as error:
             yield input_report(error)
             return
@@ -87,7 +88,7 @@ class FunctionWorker:
         if isinstance(function, str):
             load = partial(load_callable, function, delivery.workspace, installed=True)
             function = await in_thread(load, name=self._name)
-        call = _bound(function, inputs, assignment, delivery, name=self._name)
+        call = self._bound(function, inputs, assignment, delivery)
         outcome = await self._call(function, call)
         if not hasattr(outcome, "__aiter__"):
             yield self._report(outcome)
@@ -100,6 +101,22 @@ class FunctionWorker:
                 else:
                     finals.append(item)
         yield self._last(finals)
+
+    async def _inputs(self, assignment: Assignment, delivery: Delivery) -> dict[str, JsonValue]:
+        plain = plain_inputs(assignment.inputs, limit_bytes=self._input_bytes)
+        if plain is not None:
+            return plain
+        read = partial(materialise_all, assignment.inputs, delivery.workspace, limit_bytes=self._input_bytes)
+        return await in_thread(read, name="inputs")
+
+    def _bound(
+        self, function: Callable[..., Any], inputs: dict[str, JsonValue], assignment: Assignment, delivery: Delivery
+    ) -> Callable[[], Any]:
+        if function is not self._looked_at:  # else it is as it was at the last delivery
+            self._extras = _extras(function, name=self._name)
+            self._looked_at = function
+        given = {"assignment": assignment, "delivery": delivery}
+        return partial(function, inputs, **{key: given[key] for key in self._extras})
 
     async def _call(self, function: Callable[..., Any], call: Callable[[], Any]) -> object:
         if inspect.isasyncgenfunction(function):
@@ -135,33 +152,30 @@ class FunctionWorker:
             return outcome
         try:
             report = Success(summary=f"{self._name} returned a value.", result=outcome)  # type: ignore[arg-type]  # checked
-            json.dumps(report.result, allow_nan=False)
-        except (ValidationError, ValueError, RecursionError):
-            kind = type(outcome).__name__
-            reason = f"{self._name} returned a {kind} that is no JSON value; return text, numbers, lists, dicts"
+            require_json(report.result, what="its result")
+        except (ValueError, RecursionError) as error:
+            kind, why = type(outcome).__name__, "" if isinstance(error, ValidationError) else f" ({error})"
+            reason = f"{self._name} returned a {kind} that is no JSON value{why}; return text, numbers, lists, dicts"
             return Failed(kind=FailedKind.FORMAT, reason=reason)
         return report
 
 
-def _bound(
-    function: Callable[..., Any], inputs: dict[str, JsonValue], assignment: Assignment, delivery: Delivery, *, name: str
-) -> Callable[[], Any]:
-    """The call with what the function's parameters ask for.
+def _extras(function: Callable[..., Any], *, name: str) -> tuple[str, ...]:
+    """Which of the further arguments the function's parameters ask for.
 
     Raises:
         WorkerConfigError: If it cannot be called that way.
     """
-    extras: dict[str, Any] = {"assignment": assignment, "delivery": delivery}
     try:
         signature = inspect.signature(function)
     except ValueError:  # some built-in functions have none
-        return partial(function, inputs)
-    wanted = {key: value for key, value in extras.items() if key in signature.parameters}
+        return ()
+    wanted = tuple(key for key in ("assignment", "delivery") if key in signature.parameters)
     try:
-        signature.bind(inputs, **wanted)
+        signature.bind({}, **dict.fromkeys(wanted))
     except TypeError as error:
         raise WorkerConfigError(
             f"{name}{signature} cannot be called with inputs: {error}; write it as f(inputs), f(inputs, assignment) "
             "or f(inputs, *, delivery)"
         ) from None
-    return partial(function, inputs, **wanted)
+    return wanted

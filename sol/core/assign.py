@@ -4,33 +4,18 @@ Context is kept small: the parent's goal, what is known and tried, results of ea
 """
 
 import json
-from typing import Any
+
+from msgspec import structs
 
 from luna.text import clip
-from sol.core.act import JUDGED
 from sol.core.places import merge_of, place_of
-from sol.core.requests import (
-    AtomicRequest,
-    AttemptRequest,
-    CheckRequest,
-    How,
-    IntegrateRequest,
-    JudgeRequest,
-    Kind,
-    LandRequest,
-    MergeRequest,
-    Part,
-    ReassessRequest,
-    Request,
-    ReviewRequest,
-    RuleRequest,
-    SplitRequest,
-)
-from sol.core.ruling import active_children, effective_report, report_reason
-from sol.core.schedule import integrates_by_luna
+from sol.core.ruling import active_children, effective_report, integrates_by_luna, report_reason
 from sol.strategy.schema import Strategy
+from sol.tree import effects as f
+from sol.tree.effects import How, Kind, Part, Request
 from sol.tree.events import Command
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import State, TaskNode, Tree
+from sol.tree.values import JUDGED, AssignmentData, Json, plain
 
 RESULT_BYTES = 1024
 """Most bytes of an earlier part's result in a context."""
@@ -46,45 +31,47 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
         case Kind.ATTEMPT:
             given = compose(tree, node, strategy)
             place = place_of(tree, node, command)
-            return AttemptRequest(given, node.worker, node.partial, command.because, node.answers, place)
+            return f.AttemptRequest(given, node.worker, node.partial, command.because, node.answers, place)
         case Kind.CHECK:
-            return CheckRequest(assignment, node.result, node.since, node.worker, place_of(tree, node, command))
+            return f.CheckRequest(assignment, node.result, node.since, node.worker, place_of(tree, node, command))
         case Kind.JUDGE:
-            open_ = [c["criterion"] for c in node.checks if c["ok"] is None and c["kind"] in JUDGED]
-            return JudgeRequest(assignment, node.result, tuple(open_))
+            open_ = [c.criterion for c in node.checks if c.ok is None and c.kind in JUDGED]
+            return f.JudgeRequest(assignment, node.result, tuple(open_))
         case Kind.SPLIT:
             return _split_request(tree, node, command, strategy)
         case Kind.REVIEW:
-            return ReviewRequest(assignment, tuple(command.because["proposal"]["children"]))
+            proposal = command.because.proposal
+            return f.ReviewRequest(assignment, () if proposal is None else proposal.children)
         case Kind.INTEGRATE:
             parts = tuple(part_of(tree, path) for path in active_children(tree, node))
             worker = node.worker if integrates_by_luna(node, strategy) else None
             place = place_of(tree, node, command)
-            return IntegrateRequest(assignment, parts, node.sequential, node.how, worker, place)
+            return f.IntegrateRequest(assignment, parts, node.sequential, node.how, worker, place)
         case Kind.MERGE:
             return _merge_request(tree, node, command)
         case Kind.LAND:
-            return LandRequest(node.snapshot, tree.config["base"])
+            return f.LandRequest(node.snapshot, tree.config.base)
         case Kind.REASSESS:
             parts = tuple(part_of(tree, path) for path in node.children)
-            return ReassessRequest(assignment, effective_report(node), command.because["trigger"], parts)
+            return f.ReassessRequest(assignment, effective_report(node), command.because.trigger, parts)
         case Kind.RULE:
-            material = {"report": effective_report(node), "children": _children(tree, node)}
-            return RuleRequest(assignment, command.because["question"], material)
+            report = effective_report(node)
+            material = {"report": None if report is None else plain(report), "children": _children(tree, node)}
+            return f.RuleRequest(assignment, command.because.question, material)
         case _:
-            return AtomicRequest(assignment)
+            return f.AtomicRequest(assignment)
 
 
-def _merge_request(tree: Tree, node: Node, command: Command) -> MergeRequest:
+def _merge_request(tree: Tree, node: TaskNode, command: Command) -> f.MergeRequest:
     place = merge_of(tree, node)
     paths = dict.fromkeys([path for path, _ in place.sides] + active_children(tree, node))
     parts = tuple(part_of(tree, path) for path in paths)
-    return MergeRequest(node.assignment, place, parts, node.worker if command.because.get("conflict") else None)
+    return f.MergeRequest(node.assignment, place, parts, node.worker if command.because.conflict is not None else None)
 
 
-def _split_request(tree: Tree, node: Node, command: Command, strategy: Strategy) -> SplitRequest:
+def _split_request(tree: Tree, node: TaskNode, command: Command, strategy: Strategy) -> f.SplitRequest:
     parts = [part_of(tree, path) for path in node.children]
-    return SplitRequest(
+    return f.SplitRequest(
         assignment=node.assignment,
         report=effective_report(node),
         dimensions=strategy.dimensions,
@@ -94,13 +81,13 @@ def _split_request(tree: Tree, node: Node, command: Command, strategy: Strategy)
         done=tuple(part for part in parts if part.state == State.SUCCESS),
         failed=tuple(part for part in parts if part.state != State.SUCCESS),
         tried=node.tried,
-        refused=command.because.get("refused"),
+        refused=command.because.refused,
     )
 
 
-def _children(tree: Tree, node: Node) -> list[dict[str, str]]:
+def _children(tree: Tree, node: TaskNode) -> list[Json]:
     return [
-        {"path": path, "goal": tree.nodes[path].assignment["goal"], "state": str(tree.nodes[path].state)}
+        {"path": path, "goal": tree.nodes[path].assignment.goal, "state": str(tree.nodes[path].state)}
         for path in active_children(tree, node)
     ]
 
@@ -108,66 +95,67 @@ def _children(tree: Tree, node: Node) -> list[dict[str, str]]:
 def part_of(tree: Tree, path: str) -> Part:
     """A child as the planner sees it."""
     node = tree.nodes[path]
-    summary = (node.integration or node.report or {}).get("summary", "")
+    said = node.integration or node.report
     return Part(
         path,
-        node.assignment["goal"],
+        node.assignment.goal,
         str(node.state),
         node.result,
-        summary,
+        said.summary if said is not None else "",
         node.reason,
-        inputs=node.assignment["inputs"],
+        inputs=node.assignment.inputs,
         halved=node.how == How.INPUTS,
     )
 
 
-def compose(tree: Tree, node: Node, strategy: Strategy) -> dict[str, Any]:
+def compose(tree: Tree, node: TaskNode, strategy: Strategy) -> AssignmentData:
     """The assignment as its Luna gets it: with the context that this task needs and no more. Source: S23, S25, S33."""
-    lines = [] if node.assignment["context"] == "none" else [node.assignment["context"]]
+    assignment = node.assignment
+    lines = [] if assignment.context == "none" else [assignment.context]
     lines += _from_above(tree, node)
     before, done = _earlier(tree, node)
     done += [tree.nodes[path] for path in node.children if tree.nodes[path].state == State.SUCCESS]
     lines += [_done(one) for one in done]
     lines += [f"New: {note}" for note in node.notes]
-    if node.because.get("what") == "name_blocker":
+    if node.because.what == "name_blocker":
         lines.append(f"New: {NAME_BLOCKER}")
-    inputs = node.assignment["inputs"]
+    inputs = assignment.inputs
     if before is not None:
         inputs = {**inputs, "previous": before.result}
-        lines.append(f"The part before this one was: {before.assignment['goal']}. Its result is the input “previous”.")
+        lines.append(f"The part before this one was: {before.assignment.goal}. Its result is the input “previous”.")
     context = clip("\n".join(lines), limit_bytes=strategy.context_bytes).text if lines else "none"
-    return {**node.assignment, "context": context, "inputs": inputs}
+    if context == assignment.context and inputs is assignment.inputs:
+        return assignment
+    return structs.replace(assignment, context=context, inputs=inputs)
 
 
-def _from_above(tree: Tree, node: Node) -> list[str]:
+def _from_above(tree: Tree, node: TaskNode) -> list[str]:
     """What the goal, the notes and the report of the task that this one is part of tell it.
 
     Halves of inputs are no parts of a thought: they get what the whole got.
     """
     lines: list[str] = []
-    while node.path:
-        parent = tree.nodes[node.parent]
+    for parent in tree.lineage(node):
         notes = [f"Known: {note}" for note in parent.notes]
         if parent.how != How.INPUTS:
-            return [f"This is part of: {parent.assignment['goal']}", *notes, *_reported(parent), *lines]
+            return [f"This is part of: {parent.assignment.goal}", *notes, *_reported(parent), *lines]
         lines = [*notes, *lines]
-        node = parent
     return lines
 
 
-def _reported(node: Node) -> list[str]:
+def _reported(node: TaskNode) -> list[str]:
     report = effective_report(node)
     if report is None:
         return []
-    known = [f"Known: {item}" for item in report.get("known") or ()]
-    tried = [f"Already tried on the whole: {item}" for item in report.get("attempted") or ()]
+    known = [f"Known: {item}" for item in report.known]
+    tried = [f"Already tried on the whole: {item}" for item in report.attempted]
     return [*known, *tried, f"What stopped it: {report_reason(node)}"]
 
 
-def _earlier(tree: Tree, node: Node) -> tuple[Node | None, list[Node]]:
+def _earlier(tree: Tree, node: TaskNode) -> tuple[TaskNode | None, list[TaskNode]]:
     """The accepted part that this one, or the task it is part of, builds on; and other accepted parts around it."""
-    before: Node | None = None
-    done: list[Node] = []
+    before: TaskNode | None = None
+    done: list[TaskNode] = []
     at = node
     while at.path:
         parent = tree.nodes[at.parent]
@@ -185,6 +173,6 @@ def _earlier(tree: Tree, node: Node) -> tuple[Node | None, list[Node]]:
     return before, done
 
 
-def _done(node: Node) -> str:
+def _done(node: TaskNode) -> str:
     result = clip(json.dumps(node.result, ensure_ascii=False), limit_bytes=RESULT_BYTES).text
-    return f"Done already: {node.assignment['goal']}. Result: {result}"
+    return f"Done already: {node.assignment.goal}. Result: {result}"

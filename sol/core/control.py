@@ -1,57 +1,27 @@
-"""What people and limits ask of a run: cancel, take up again, try once more, stop at a budget."""
+"""What people ask of a task tree: cancel, take up again, try once more."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from sol.core.integrate import follow
-from sol.core.outcome import Out
-from sol.core.requests import Kind
-from sol.core.schedule import redo_of
+from sol.engine.program import Reaction
+from sol.engine.step import close, given_up, late, reopened_cause, running
 from sol.strategy.schema import Strategy
-from sol.tree.events import Command, Event, EventType
-from sol.tree.node import Node, State, Tree
+from sol.tree.effects import Kind
+from sol.tree.events import CancelRequested, Reopened, RetryRequested
+from sol.tree.node import State, TaskNode, Tree
+from sol.tree.values import WorkerData
 
 TRY_AGAIN = "Someone who knows of the last attempt asked for another one."
 """What a retry tells the Luna when nothing else is new. Source: S53."""
 
 
-def close(tree: Tree, path: str, state: State, *, kind: str, reason: str, resumable: bool, out: Out) -> None:
-    """End a node and everything below it that has not ended yet."""
-    live = {command.node: command for command in (*reversed(tree.queue), *_running(tree))}
-    queued = {command.node for command in tree.queue}
-    for node in tree.subtree(path):
-        if node.ended and not (node.paused and not resumable):
-            continue
-        command = live.get(node.path)
-        if command is not None and node.path in queued:
-            out.event(EventType.DROPPED, node.path, keys=[[command.kind, command.n]])
-        more = {"resumable": True, **(redo_of(command) if command else {})} if resumable else {}
-        out.settle(node, state, kind=kind, reason=reason, **more)
-
-
-def _running(tree: Tree) -> list[Command]:
-    return [command for command in tree.inflight.values() if command.key not in tree.abandoned]
-
-
-def late(event: Event) -> Event:
-    """What came after its node had ended: kept, booked, and without any effect. Source: case PAR-04."""
-    return Event(EventType.LATE, event.node, {"was": event.type, **event.data})
-
-
-def on_cancel(tree: Tree, event: Event, out: Out) -> None:
+def on_cancel(tree: Tree, path: str, asked: CancelRequested, out: Reaction) -> None:
     """Someone has cancelled a node or, with the root, the run."""
-    reason = event.data.get("reason") or "Cancelled on request."
-    close(tree, event.node, State.CANCELLED, kind="cancelled", reason=reason, resumable=False, out=out)
+    reason = asked.reason or "Cancelled on request."
+    close(tree, path, State.CANCELLED, kind="cancelled", reason=reason, resumable=False, out=out)
 
 
-def on_budget_hit(tree: Tree, event: Event, out: Out) -> None:
-    """A budget was passed while effects were in flight: everything still open ends as exhausted, and can be resumed."""
-    what = event.data["what"]
-    reason = f"The budget of {event.data['limit']:g} {what} is used up."
-    close(tree, "", State.EXHAUSTED, kind="budget", reason=reason, resumable=True, out=out)
-
-
-def on_resumed(tree: Tree, out: Out) -> None:
+def on_resumed(tree: Tree, out: Reaction) -> None:
     """Take up again all that was interrupted, lost or ran out of budget; nothing that was accepted is touched.
 
     A run is resumed by a process that has just taken it, so nobody runs its abandoned effects any more: they are closed
@@ -69,26 +39,7 @@ def on_resumed(tree: Tree, out: Out) -> None:
     open_again(tree, found, out)
 
 
-def given_up(tree: Tree) -> list[Event]:
-    """The outcomes of all abandoned effects when the process that ran them is known to be gone."""
-    said = {"lost": "killed", "reason": "The process that ran it has ended."}
-    return [
-        Event(
-            EventType.LOST,
-            command.node,
-            {
-                "kind": command.kind,
-                "n": command.n,
-                **said,
-                "usage": {**command.reserve, "reported": not command.reserve},
-            },
-        )
-        for command in tree.inflight.values()
-        if command.key in tree.abandoned
-    ]
-
-
-def may_retry(tree: Tree, node: Node) -> bool:
+def may_retry(tree: Tree, node: TaskNode) -> bool:
     """Whether a node can be tried once more: it has ended without success, and its result can still be made use of.
 
     That is so while it is one of the newest parts of its parent, the part that it waits for is accepted, and everything
@@ -98,45 +49,45 @@ def may_retry(tree: Tree, node: Node) -> bool:
         return False
     if node.after and tree.nodes[node.after].state != State.SUCCESS:
         return False
-    busy = {command.node for command in (*tree.queue, *_running(tree))}
-    while node.path:
-        above = tree.nodes[node.parent]
+    busy = {command.node for command in (*tree.queue, *running(tree))}
+    below = node
+    for above in tree.lineage(node):
         is_open = above.state == State.SPLIT and above.path not in busy and not above.redo
-        if node.path not in above.generation or above.state == State.SUCCESS or not (is_open or above.ended):
+        if below.path not in above.generation or above.state == State.SUCCESS or not (is_open or above.ended):
             return False
-        node = above
+        below = above
     return True
 
 
-def on_retry(tree: Tree, event: Event, out: Out) -> None:
+def on_retry(tree: Tree, path: str, asked: RetryRequested, out: Reaction) -> None:
     """Someone wants a node tried once more, with what is new about it. Source: S53."""
-    data = event.data
-    note = data.get("note") or ("" if data.get("worker") else TRY_AGAIN)
-    more = {name: value for name, value in {"note": note, "worker": data.get("worker")}.items() if value}
-    open_again(tree, [event.node], out, redo=Kind.ATTEMPT, **more)
+    note = asked.note or ("" if asked.worker else TRY_AGAIN)
+    open_again(tree, [path], out, redo=Kind.ATTEMPT, note=note, worker=asked.worker)
 
 
-def open_again(tree: Tree, paths: Iterable[str], out: Out, *, redo: str = "", **more: Any) -> None:  # noqa: ANN401
+def open_again(
+    tree: Tree, paths: Iterable[str], out: Reaction, *, redo: str = "", note: str = "", worker: WorkerData | None = None
+) -> None:
     """Reopen nodes, the ancestors that ended because of them, and the siblings that were blocked by any of these."""
     targets = set(paths)
-    above = {path[:end] for path in targets for end in range(len(path))} - targets
+    above = {one.path for path in targets for one in tree.lineage(tree.nodes[path])} - targets
     opened: set[str] = set()
-    for path in sorted(above | targets, key=lambda path: (len(path), path)):
-        node = tree.nodes[path]
-        if path in targets:
+    for node in sorted((tree.nodes[path] for path in above | targets), key=lambda node: (node.depth, node.path)):
+        if node.path in targets:
             again = redo or node.redo
-            out.event(EventType.REOPENED, path, state=_state_again(node, again), redo=again, was=node.redo, **more)
+            state = _state_again(node, again)
+            out.event(node.path, Reopened(state, redo=again, was=node.redo, note=note, worker=worker))
         elif node.ended:
-            out.event(EventType.REOPENED, path, state=State.SPLIT)
+            out.event(node.path, Reopened(State.SPLIT))
         else:
             continue
         blocked = [one for one in _blocked_by(tree, node) if one not in targets and one not in above | opened]
         opened.update(blocked)
         for sibling in blocked:
-            out.event(EventType.REOPENED, sibling, state=State.PENDING)
+            out.event(sibling, Reopened(State.PENDING))
 
 
-def _state_again(node: Node, redo: str) -> State:
+def _state_again(node: TaskNode, redo: str) -> State:
     if redo == Kind.ATTEMPT:
         return State.PENDING
     if node.question:
@@ -144,7 +95,7 @@ def _state_again(node: Node, redo: str) -> State:
     return State.SPLIT if node.generation else State.PENDING
 
 
-def _blocked_by(tree: Tree, node: Node) -> list[str]:
+def _blocked_by(tree: Tree, node: TaskNode) -> list[str]:
     """Siblings that wait, directly or not, for a node and were blocked."""
     if not node.path:
         return []
@@ -156,17 +107,13 @@ def _blocked_by(tree: Tree, node: Node) -> list[str]:
     return found[1:]
 
 
-def on_reopened(tree: Tree, event: Event, strategy: Strategy, out: Out) -> None:
+def on_reopened(tree: Tree, node: TaskNode, data: Reopened, strategy: Strategy, out: Reaction) -> None:
     """A node is open again: start what it was doing; without that it waits for its parts, a sibling or an answer.
 
     The sibling may have ended while the node was not open.
     """
-    node = tree.nodes[event.node]
-    redo = event.data.get("redo")
-    if redo:
-        before = node.because if redo == event.data.get("was") else {}
-        new = "information" if event.data.get("note") else "approach" if event.data.get("worker") else "resumed"
-        out.want(node, redo, **{**before, "new": new})
+    if data.redo:
+        out.want(node, data.redo, reopened_cause(node.because, data))
     elif node.after and node.state == State.PENDING:
         before_it = tree.nodes[node.after]
         if before_it.ended and not before_it.paused:

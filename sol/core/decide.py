@@ -1,102 +1,181 @@
-"""The heart: from the tree and one event to new events and commands. Pure, total, and the same on replay.
+"""The task tree as a program: from the tree and one event to new events and commands. Pure, and the same on replay.
 
-`decide` looks at the tree after the event was folded in. `step` takes facts one by one and runs it to its fixed point.
+Source: strategy.md, all of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from sol.core.act import accept, on_reassessed, on_rule_answer
+from sol.core.assign import request
 from sol.core.attempt import begin, conclude, on_atomic, on_checked, on_integrated, on_merged, on_reported
-from sol.core.control import may_retry, on_budget_hit, on_cancel, on_reopened, on_resumed, on_retry
+from sol.core.control import may_retry, on_cancel, on_reopened, on_resumed, on_retry
 from sol.core.integrate import on_settled
-from sol.core.outcome import Out
-from sol.core.requests import Kind
+from sol.core.places import places_of
+from sol.core.ruling import integrates_by_luna
 from sol.core.split import on_proposed, on_reviewed
-from sol.core.stepping import Laws, Step, take
+from sol.engine.program import Limits, Reaction
+from sol.engine.step import on_budget_hit
 from sol.strategy.schema import Strategy
-from sol.tree.events import Command, Event, EventType
-from sol.tree.fold import apply
-from sol.tree.node import State, Tree
+from sol.tree import effects as f
+from sol.tree import events as e
+from sol.tree.codec import TASK_EVENTS, Codec
+from sol.tree.effects import Kind, Request
+from sol.tree.events import AssignmentChanges, Command, Event
+from sol.tree.fold import apply_task
+from sol.tree.node import State, TaskNode, Tree
+from sol.tree.values import AssignmentData, Cause, SplitAnswer
+
+_ANSWER = Cause(new="information", what="answer")
+_REASSESSMENT = Cause(new="information", what="reassessment")
+_BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK, Kind.MERGE, Kind.LAND, Kind.FILE, Kind.SOLVE}
+"""Kinds of effects that Sol's model does, if there is one."""
 
 
-def decide(tree: Tree, event: Event, strategy: Strategy) -> tuple[list[Event], list[Command]]:
-    """What follows from an event that has just been folded into the tree.
+class TreeReading:
+    """What the state of a task tree is. See `sol.engine.program.Reading`."""
 
-    Changes nothing; the caller commits the events, folds them in, and asks again for each.
+    kind = "tree"
+    codec = Codec(TASK_EVENTS)
 
-    Source: strategy.md, all of it.
-    """
-    out = Out()
-    node = tree.nodes.get(event.node)
-    match event.type:
-        case EventType.RUN_STARTED:
-            out.event(EventType.CREATED, "", assignment=event.data["assignment"])
-        case EventType.RESUMED:
-            on_resumed(tree, out)
-        case EventType.CANCEL_REQUESTED:
-            on_cancel(tree, event, out)
-        case EventType.RETRY_REQUESTED:
-            on_retry(tree, event, out)
-        case EventType.BUDGET_HIT:
-            on_budget_hit(tree, event, out)
-        case EventType.REOPENED:
-            on_reopened(tree, event, strategy, out)
-        case _ if node is not None:
-            _decide_node(tree, event, strategy, out)
-    return out.events, out.commands
+    def empty(self) -> Tree:
+        """A tree without nodes."""
+        return Tree()
+
+    def apply(self, state: Tree, event: Event) -> None:
+        """Fold an event in."""
+        apply_task(state, event)
 
 
-def _decide_node(tree: Tree, event: Event, strategy: Strategy, out: Out) -> None:
-    node = tree.nodes[event.node]
-    match event.type:
-        case EventType.CREATED:
+class TreeProgram:
+    """What follows from what in a task tree, by a strategy. See `sol.engine.program.Program`."""
+
+    kind = TreeReading.kind
+    codec = TreeReading.codec
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.limits = Limits(strategy.concurrency, strategy.budget)
+
+    def empty(self) -> Tree:
+        """A tree without nodes."""
+        return Tree()
+
+    def apply(self, state: Tree, event: Event) -> None:
+        """Fold an event in."""
+        apply_task(state, event)
+
+    def decide(self, state: Tree, event: Event) -> Reaction:
+        """What follows from an event that has just been folded in."""
+        out = Reaction()
+        data = event.data
+        match data:
+            case e.TaskStarted():
+                out.event("", e.Created(whole(data.assignment)))
+            case e.Resumed():
+                on_resumed(state, out)
+            case e.CancelRequested():
+                on_cancel(state, event.node, data, out)
+            case e.RetryRequested():
+                on_retry(state, event.node, data, out)
+            case e.BudgetHit():
+                on_budget_hit(state, data, out)
+            case _:
+                node = state.nodes.get(event.node)
+                if node is not None:
+                    _decide_node(state, node, event, self.strategy, out)
+        return out
+
+    def request(self, state: Tree, command: Command) -> Request:
+        """What a Luna or the planner gets to see."""
+        return request(state, command, self.strategy)
+
+    def may_start(self, state: Tree, command: Command) -> bool:  # noqa: ARG002 - the protocol
+        """There are no limits but the engine's."""
+        return True
+
+    def may_retry(self, state: Tree, path: str) -> bool:
+        """Whether a node can be tried once more."""
+        return may_retry(state, state.nodes[path])
+
+    def costs(self, state: Tree, command: Command) -> bool:
+        """Whether an effect calls a model or a Luna."""
+        match command.kind:
+            case Kind.ATTEMPT:
+                return True
+            case Kind.INTEGRATE if integrates_by_luna(state.nodes[command.node], self.strategy):
+                return True
+            case Kind.MERGE:
+                return command.because.conflict is not None
+            case kind:
+                return kind in _BY_SOL and state.config.sol == "model"
+
+    def level(self, state: Tree, path: str) -> int:
+        """Each level of the tree is one of the depth limit's."""
+        return state.nodes[path].depth
+
+    def before(self, state: Tree, fact: Event) -> Iterable[Event]:  # noqa: ARG002 - the protocol
+        """Nothing has to be taken in first."""
+        return ()
+
+    def workspaces(self, state: Tree, path: str) -> Sequence[str]:
+        """Names of all workspaces that there may be of a node."""
+        return places_of(state.nodes[path])
+
+
+def whole(assignment: AssignmentData) -> AssignmentChanges:
+    """A whole assignment, as the event of the root has it."""
+    return AssignmentChanges(*(getattr(assignment, name) for name in AssignmentChanges.__struct_fields__))
+
+
+def _decide_node(tree: Tree, node: TaskNode, event: Event, strategy: Strategy, out: Reaction) -> None:
+    data = event.data
+    match data:
+        case e.Created():
             if not node.after:
                 begin(node, strategy, out)
-        case EventType.REPORTED:
-            on_reported(tree, node, event.data["n"], strategy, out)
-        case EventType.CHECKED:
+        case e.Reported():
+            on_reported(tree, node, data.report, data.n, strategy, out)
+        case e.Checked():
             on_checked(tree, node, strategy, out)
-        case EventType.ANSWER:
-            _decide_answer(tree, event, strategy, out)
-        case EventType.LOST:
-            data = event.data
-            out.settle(node, State.FAILED, kind=data["lost"], reason=data["reason"], resumable=True)
-        case EventType.ANSWERED:
-            out.want(node, Kind.ATTEMPT, new="information", what="answer")
-        case EventType.REDEFINED:
-            out.want(node, Kind.ATTEMPT, new="information", what="reassessment")
-        case EventType.SETTLED:
+        case e.Answer():
+            _decide_answer(tree, node, data, strategy, out)
+        case e.Lost():
+            out.settle(node, State.FAILED, kind=data.lost, reason=data.reason, resumable=True)
+        case e.Answered():
+            out.want(node, Kind.ATTEMPT, _ANSWER)
+        case e.Redefined():
+            out.want(node, Kind.ATTEMPT, _REASSESSMENT)
+        case e.Reopened():
+            on_reopened(tree, node, data, strategy, out)
+        case e.Settled():
             on_settled(tree, node, strategy, out)
         case _:
             pass
 
 
-def _decide_answer(tree: Tree, event: Event, strategy: Strategy, out: Out) -> None:
-    node, answer = tree.nodes[event.node], event.data["answer"]
-    match event.data["kind"]:
-        case Kind.ATOMIC:
+def _decide_answer(tree: Tree, node: TaskNode, data: e.Answer, strategy: Strategy, out: Reaction) -> None:
+    answer = data.answer
+    match answer:
+        case f.AtomicAnswer():
             on_atomic(node, answer, out)
-        case Kind.JUDGE:
+        case f.JudgeAnswer():
             conclude(tree, node, strategy, out)
-        case Kind.SPLIT:
+        case SplitAnswer() | f.CannotSplit():
             on_proposed(tree, node, answer, strategy, out)
-        case Kind.REVIEW:
+        case f.Judged() if data.kind == Kind.REVIEW:
             on_reviewed(node, answer, out)
-        case Kind.MERGE:
-            on_merged(tree, node, answer, strategy, out)
-        case Kind.INTEGRATE:
-            on_integrated(tree, node, strategy, out)
-        case Kind.LAND:
-            accept(node, out)
-        case Kind.REASSESS:
-            on_reassessed(tree, node, strategy, out)
-        case Kind.RULE:
+        case f.Judged():
             on_rule_answer(tree, node, strategy, out)
-
-
-def step(
-    tree: Tree, incoming: Iterable[Event], strategy: Strategy, *, stopping: bool = False, now: float = 0.0
-) -> Step:
-    """Take facts into the task tree; see `sol.core.stepping.take`."""
-    laws = Laws(strategy, apply, lambda tree, event: decide(tree, event, strategy), may_retry)
-    return take(tree, incoming, laws, stopping=stopping, now=now)
+        case f.MergeAnswer():
+            on_merged(tree, node, answer, strategy, out)
+        case f.IntegrateAnswer():
+            on_integrated(tree, node, answer, strategy, out)
+        case f.LandAnswer():
+            accept(node, out)
+        case f.ReassessAnswer():
+            on_reassessed(tree, node, answer, strategy, out)
+        case f.FileAnswer():
+            pass
+        case _:
+            assert_never(answer)

@@ -1,16 +1,15 @@
 """What Sol does where no further split is possible: reassess, then redefine, ask, set aside or give up."""
 
-from typing import Any
-
-from sol.core.outcome import Out
-from sol.core.requests import Kind, Remedy
 from sol.core.ruling import report_kind, report_reason
 from sol.core.vague import vague
-from sol.tree.events import EventType
-from sol.tree.node import Node, State
+from sol.engine.program import Reaction
+from sol.tree.effects import Kind, ReassessAnswer, Remedy
+from sol.tree.events import Asked, Redefined
+from sol.tree.node import State, TaskNode
+from sol.tree.values import Cause
 
 
-def escalate(node: Node, trigger: str, out: Out) -> None:
+def escalate(node: TaskNode, trigger: str, out: Reaction) -> None:
     """Reassess the node once; when that has been done before, give it up. Source: S11, S57.
 
     Args:
@@ -21,33 +20,26 @@ def escalate(node: Node, trigger: str, out: Out) -> None:
     if node.redefined:
         out.settle(node, State.FAILED, kind=trigger, reason=report_reason(node))
     else:
-        out.want(node, Kind.REASSESS, trigger=trigger)
+        out.want(node, Kind.REASSESS, Cause(trigger=trigger))
 
 
-def labels_of(node: Node, answer: dict[str, Any]) -> list[str]:
+def labels_of(node: TaskNode, answer: ReassessAnswer) -> list[str]:
     """What the rules for the depth limit may match: finding, trigger, kind of the last report, proposed remedy."""
-    return [
-        answer["finding"],
-        answer["trigger"],
-        f"kind:{report_kind(node)}",
-        f"remedy:{answer['remedy']}",
-    ]
+    return [answer.finding, node.trigger, f"kind:{report_kind(node)}", f"remedy:{answer.remedy}"]
 
 
-def remedy(node: Node, action: str, answer: dict[str, Any], out: Out) -> None:
+def remedy(node: TaskNode, action: str, answer: ReassessAnswer, out: Reaction) -> None:
     """Carry out what the rules made of a reassessment. Source: S01, S53, S58."""
-    trigger = answer["trigger"]
-    reason = f"{report_reason(node).rstrip('. ')}. Reassessed as {answer['finding']}: {answer['reason']}"
-    match answer["remedy"] if action == "as_proposed" else action:
-        case Remedy.REDEFINE if answer.get("information") or answer.get("goal"):
-            goal = answer.get("goal", "")
-            information = answer.get("information") or f"The goal was restated: {goal}"
+    trigger = node.trigger
+    reason = f"{report_reason(node).rstrip('. ')}. Reassessed as {answer.finding}: {answer.reason}"
+    match answer.remedy if action == "as_proposed" else action:
+        case Remedy.REDEFINE if answer.information or answer.goal:
+            information = answer.information or f"The goal was restated: {answer.goal}"
             # The root's goal is fixed (S01): there a restatement is information only.
-            restated = goal if node.path and vague(goal) is None else ""
-            out.event(EventType.REDEFINED, node.path, goal=restated, information=information)
+            restated = answer.goal if node.path and vague(answer.goal) is None else ""
+            out.event(node.path, Redefined(information, goal=restated))
         case Remedy.ASK:
-            question = answer.get("question") or report_reason(node)
-            out.event(EventType.ASKED, node.path, question=question, kind=answer["finding"])
+            out.event(node.path, Asked(answer.question or report_reason(node), kind=answer.finding))
         case "set_aside":
             out.settle(node, State.SKIPPED, kind=trigger, reason=report_reason(node))
         case _:

@@ -2,13 +2,13 @@
 
 from sol.core.act import ruled
 from sol.core.attempt import begin
-from sol.core.outcome import Out
 from sol.core.ruling import active_children
+from sol.engine.program import Reaction
 from sol.strategy.schema import Strategy
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import State, TaskNode, Tree
 
 
-def on_settled(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
+def on_settled(tree: Tree, node: TaskNode, strategy: Strategy, out: Reaction) -> None:
     """A node has ended: start or block those that waited for it; when all siblings have ended, decide on the parent.
 
     Source: S24, S25, S56, S63.
@@ -26,7 +26,7 @@ def on_settled(tree: Tree, node: Node, strategy: Strategy, out: Out) -> None:
         _conclude(tree, parent, strategy, out)
 
 
-def follow(node: Node, sibling: Node, strategy: Strategy, out: Out) -> None:
+def follow(node: TaskNode, sibling: TaskNode, strategy: Strategy, out: Reaction) -> None:
     """What the end of a part means for the one that waits for it. Source: S24."""
     if node.state == State.SUCCESS:
         begin(sibling, strategy, out)
@@ -35,7 +35,7 @@ def follow(node: Node, sibling: Node, strategy: Strategy, out: Out) -> None:
         out.settle(sibling, State.BLOCKED, kind=node.kind, reason=reason, resumable=node.resumable)
 
 
-def _conclude(tree: Tree, parent: Node, strategy: Strategy, out: Out) -> None:
+def _conclude(tree: Tree, parent: TaskNode, strategy: Strategy, out: Reaction) -> None:
     children = [tree.nodes[path] for path in active_children(tree, parent)]
     broken = [child for child in children if child.resumable]
     if broken:

@@ -2,28 +2,29 @@
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
 from luna.protocol import Assignment
 from sol.core.escalate import escalate
-from sol.core.outcome import Out
-from sol.core.requests import Claim, How, Kind
 from sol.core.ruling import report_kind
 from sol.core.vague import vague
+from sol.engine.program import Reaction
 from sol.strategy.schema import Strategy
-from sol.tree.events import EventType
-from sol.tree.node import DIGITS, Node, State, Tree
+from sol.tree.effects import CannotSplit, Claim, How, Judged, Kind, normalised
+from sol.tree.events import AssignmentChanges, Created, Refused, Split
+from sol.tree.fold import changed
+from sol.tree.node import DIGITS, State, TaskNode, Tree
+from sol.tree.values import Cause, ChildPlan, CriterionData, ExpectedData, SplitAnswer, plain, read
 
 _PORTION = re.compile(r"\b(half|part|parts|portion|rest|remainder|remaining|first|second)\b")
 _EXECUTED = ("command", "python")
 
 
-def want_split(node: Node, strategy: Strategy, out: Out) -> None:
+def want_split(node: TaskNode, strategy: Strategy, out: Reaction) -> None:
     """Ask the planner for a split where the limits allow one, otherwise reassess. Source: S11, S13, S56, S57."""
     if node.depth >= strategy.max_depth:
         escalate(node, "depth_limit", out)
@@ -33,9 +34,11 @@ def want_split(node: Node, strategy: Strategy, out: Out) -> None:
         out.want(node, Kind.SPLIT)
 
 
-def on_proposed(tree: Tree, node: Node, answer: Mapping[str, Any], strategy: Strategy, out: Out) -> None:
+def on_proposed(
+    tree: Tree, node: TaskNode, answer: SplitAnswer | CannotSplit, strategy: Strategy, out: Reaction
+) -> None:
     """The planner has answered a request for a split. Source: S12, S14–S16."""
-    if "cannot" in answer:
+    if isinstance(answer, CannotSplit):
         if node.counts.get(Kind.ATTEMPT):
             escalate(node, "unsplittable", out)
         else:
@@ -44,37 +47,39 @@ def on_proposed(tree: Tree, node: Node, answer: Mapping[str, Any], strategy: Str
     refusal = refuse(tree, node, answer, strategy)
     if refusal is not None:
         _refused(node, answer, *refusal, out)
-    elif tree.config["sol"] == "model" and any(is_portion(node, child) for child in answer["children"]):
-        out.want(node, Kind.REVIEW, proposal=dict(answer))
+    elif tree.config.sol == "model" and any(is_portion(node, child) for child in answer.children):
+        out.want(node, Kind.REVIEW, Cause(proposal=answer))
     else:
         _accept(node, answer, out)
 
 
-def on_reviewed(node: Node, answer: Mapping[str, Any], out: Out) -> None:
+def on_reviewed(node: TaskNode, answer: Judged, out: Reaction) -> None:
     """Sol has looked at a split whose child reads like a mere portion of its parent. Source: S15."""
-    proposal = node.because["proposal"]
-    if answer["holds"]:
+    proposal = node.because.proposal
+    if proposal is None:
+        return
+    if answer.holds:
         _accept(node, proposal, out)
     else:
-        _refused(node, proposal, "no_progress_split", f"a child is a mere portion of the task: {answer['reason']}", out)
+        _refused(node, proposal, "no_progress_split", f"a child is a mere portion of the task: {answer.reason}", out)
 
 
-def _refused(node: Node, answer: Mapping[str, Any], kind: str, reason: str, out: Out) -> None:
+def _refused(node: TaskNode, answer: SplitAnswer, kind: str, reason: str, out: Reaction) -> None:
     """Refuse a proposal: the first time the planner is asked once more, the second time the node ends."""
     # The same children may come back with what they lacked; a split that gets nowhere may not come back at all.
-    more = {"goals": _keys(answer)} if kind == "no_progress_split" else {}
-    out.event(EventType.REFUSED, node.path, what="split", kind=kind, reason=reason, **more)
+    goals = _keys(answer) if kind == "no_progress_split" else ()
+    out.event(node.path, Refused("split", kind, reason, goals=goals))
     if node.refusals:
         out.settle(
             node, State.FAILED, kind=kind, reason=f"Two proposed splits were refused; the last because {reason}."
         )
     else:
-        out.want(node, Kind.SPLIT, new="constraint", refused=reason)
+        out.want(node, Kind.SPLIT, Cause(new="constraint", refused=reason))
 
 
-def refuse(tree: Tree, node: Node, answer: Mapping[str, Any], strategy: Strategy) -> tuple[str, str] | None:
+def refuse(tree: Tree, node: TaskNode, answer: SplitAnswer, strategy: Strategy) -> tuple[str, str] | None:
     """Say why a split is not taken, as a kind and a reason; None when it is fine. Source: S12, S14–S16, S34."""
-    children = answer["children"]
+    children = answer.children
     if not 2 <= len(children) <= strategy.arity:
         return "bad_split", f"a split has 2 to {strategy.arity} children, not {len(children)}"
     for number, child in enumerate(children):
@@ -89,137 +94,139 @@ def refuse(tree: Tree, node: Node, answer: Mapping[str, Any], strategy: Strategy
     return _no_progress(tree, node, answer)
 
 
-def _flaw(node: Node, child: Mapping[str, Any], answer: Mapping[str, Any]) -> str | None:
-    reason = vague(child["goal"])
+def _flaw(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> str | None:
+    reason = vague(child.goal)
     if reason is not None:
         return reason
-    if child["claim"] not in set(Claim):
-        return f"claim is {child['claim']!r}; it must be one of {', '.join(Claim)}"
-    if child.get("worker") not in {None, node.worker["kind"]}:
-        return f"it names {child['worker']!r} to do it; a child is done by a Luna of kind {node.worker['kind']!r}"
-    if answer["how"] != How.INPUTS and not child.get("success_criteria"):
+    if child.claim not in set(Claim):
+        return f"claim is {child.claim!r}; it must be one of {', '.join(Claim)}"
+    if child.worker not in {None, node.worker.kind}:
+        return f"it names {child.worker!r} to do it; a child is done by a Luna of kind {node.worker.kind!r}"
+    if answer.how != How.INPUTS and not child.success_criteria:
         return "it has no success criteria of its own"
     return _bad_assignment(node, child, answer)
 
 
-def _bad_assignment(node: Node, child: Mapping[str, Any], answer: Mapping[str, Any]) -> str | None:
+def _bad_assignment(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> str | None:
     """Refuse criteria that cannot be read, and commands that nobody but the model asked for."""
-    for criterion in child.get("success_criteria") or ():
+    own_checks = [plain(one) for one in node.assignment.success_criteria]
+    for criterion in child.success_criteria:
         executed = isinstance(criterion, Mapping) and any(kind in criterion for kind in _EXECUTED)
-        if executed and criterion not in node.assignment["success_criteria"]:
+        if executed and criterion not in own_checks:
             return f"criterion {criterion!r} would run something that the task does not name"
-    own = changes(node, child, how=answer["how"])
-    if own.keys() <= {"inputs"}:
-        return None
     try:
-        Assignment.model_validate(node.assignment | own)
+        own = changes(node, child, how=answer.how)
+        if own == AssignmentChanges(inputs=own.inputs):
+            return None
+        Assignment.model_validate(plain(changed(node.assignment, own)))
     except ValidationError as error:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except msgspec.ValidationError as error:
+        return str(error)
     return None
 
 
-def _no_progress(tree: Tree, node: Node, answer: Mapping[str, Any]) -> tuple[str, str] | None:
+def _no_progress(tree: Tree, node: TaskNode, answer: SplitAnswer) -> tuple[str, str] | None:
     """Refuse a child that is its parent over again. Source: S15."""
-    children = answer["children"]
-    path = [tree.nodes[node.path[:end]] for end in range(len(node.path) + 1)]
+    children = answer.children
+    above_it = list(tree.lineage(node))
+    path = [node, *above_it]
     for number, child in enumerate(children):
-        if any(same_task(above, child) for above in path[:-1]) and not same_task(node, child):
+        if any(same_task(above, child) for above in above_it) and not same_task(node, child):
             return "no_progress_split", f"child {number} is the same task as one further up"
         if same_task(node, child):
-            last = number == len(children) - 1 and answer["sequential"]
+            last = number == len(children) - 1 and answer.sequential
             if not last:
                 return "no_progress_split", f"child {number} is the same task as its parent"
-            if any(above.restates and _same_goal(above.assignment["goal"], child["goal"]) for above in path):
+            if any(above.restates and _same_goal(above.assignment.goal, child.goal) for above in path):
                 return "no_progress_split", "the task was repeated once on this path already"
         elif is_portion(node, child) and any(above.portion for above in path):
             return "no_progress_split", f"child {number} is once more a mere portion of its parent"
     return None
 
 
-def _accept(node: Node, answer: Mapping[str, Any], out: Out) -> None:
+def _accept(node: TaskNode, answer: SplitAnswer, out: Reaction) -> None:
     """Make the children. Source: S12, S24."""
-    children = answer["children"]
-    paths = [node.path + DIGITS[len(node.children) + number] for number in range(len(children))]
-    out.event(
-        EventType.SPLIT,
-        node.path,
+    children = answer.children
+    paths = tuple(node.path + DIGITS[len(node.children) + number] for number in range(len(children)))
+    split = Split(
         children=paths,
         goals=_keys(answer),
-        how=answer["how"],
-        dimension=answer["dimension"],
-        sequential=answer["sequential"],
-        reason=answer["reason"],
-        **({"because": report_kind(node)} if node.report else {}),
+        how=answer.how,
+        dimension=answer.dimension,
+        sequential=answer.sequential,
+        reason=answer.reason,
+        because=report_kind(node) if node.report else "",
     )
+    out.event(node.path, split)
     for number, child in enumerate(children):
-        more: dict[str, Any] = {"claim": child["claim"]}
-        if answer["sequential"] and number:
-            more["after"] = paths[number - 1]
-        if same_task(node, child):
-            more["restates"] = True
-        elif is_portion(node, child):
-            more["portion"] = True
-        out.event(EventType.CREATED, paths[number], assignment=changes(node, child, how=answer["how"]), **more)
+        same = same_task(node, child)
+        created = Created(
+            changes(node, child, how=answer.how),
+            parent=node.path,
+            claim=child.claim,
+            after=paths[number - 1] if answer.sequential and number else "",
+            restates=same,
+            portion=not same and is_portion(node, child),
+        )
+        out.event(paths[number], created)
 
 
-def changes(node: Node, child: Mapping[str, Any], *, how: str) -> dict[str, Any]:
-    """The fields in which a child's assignment differs from its parent's."""
-    found: dict[str, Any] = {}
-    if child["goal"] != node.assignment["goal"]:
-        found["goal"] = child["goal"]
-    if child.get("inputs") is not None:
-        found["inputs"] = dict(child["inputs"])
-    if child.get("success_criteria"):
-        found["success_criteria"] = [
-            {"text": criterion} if isinstance(criterion, str) else criterion for criterion in child["success_criteria"]
-        ]
-    if child.get("expected_output") is not None:
-        expected = child["expected_output"]
-        found["expected_output"] = {"description": expected} if isinstance(expected, str) else expected
+def changes(node: TaskNode, child: ChildPlan, *, how: str) -> AssignmentChanges:
+    """The fields in which a child's assignment differs from its parent's.
+
+    Raises:
+        msgspec.ValidationError: If a criterion or the expected output is none.
+    """
+    expected: ExpectedData | None = None
+    if child.expected_output is not None:
+        given = child.expected_output
+        expected = ExpectedData(given) if isinstance(given, str) else read(ExpectedData, given)
     elif how != How.INPUTS and not same_task(node, child):
-        found["expected_output"] = {"description": f"The result of: {child['goal']}"}
-    return found
+        expected = ExpectedData(f"The result of: {child.goal}")
+    criteria = tuple(
+        CriterionData(text=one) if isinstance(one, str) else read(CriterionData, one) for one in child.success_criteria
+    )
+    return AssignmentChanges(
+        goal=child.goal if child.goal != node.assignment.goal else None,
+        inputs=child.inputs,
+        expected_output=expected,
+        success_criteria=criteria or None,
+    )
 
 
 # --- sameness --------------------------------------------------------------------------------------------------------
-
-
-def normalised(goal: str) -> str:
-    """A goal without case, quotes, outer punctuation and differences of white space. Source: S15."""
-    text = unicodedata.normalize("NFKC", goal).casefold()
-    text = re.sub(r"[\"'`“”‘’«»]", "", text)
-    return " ".join(text.split()).strip(" .,:;!?-")
 
 
 def _same_goal(a: str, b: str) -> bool:
     return normalised(a) == normalised(b)
 
 
-def same_task(node: Node, child: Mapping[str, Any]) -> bool:
+def same_task(node: TaskNode, child: ChildPlan) -> bool:
     """Whether a proposed child is its parent over again: the same goal on the same inputs."""
-    inputs = child.get("inputs")
-    same_inputs = inputs is None or inputs == node.assignment["inputs"]
-    return same_inputs and _same_goal(node.assignment["goal"], child["goal"])
+    inputs = child.inputs
+    same_inputs = inputs is None or inputs == node.assignment.inputs
+    return same_inputs and _same_goal(node.assignment.goal, child.goal)
 
 
-def is_portion(node: Node, child: Mapping[str, Any]) -> bool:
+def is_portion(node: TaskNode, child: ChildPlan) -> bool:
     """Whether a child is worded as a mere portion ("the first half of …") of its parent on the same inputs."""
-    inputs = child.get("inputs")
-    if inputs is not None and inputs != node.assignment["inputs"]:
+    inputs = child.inputs
+    if inputs is not None and inputs != node.assignment.inputs:
         return False
-    parent, goal = normalised(node.assignment["goal"]), normalised(child["goal"])
+    parent, goal = normalised(node.assignment.goal), normalised(child.goal)
     return parent in goal and _PORTION.search(goal.replace(parent, " ")) is not None
 
 
-def _keys(answer: Mapping[str, Any]) -> list[str]:
+def _keys(answer: SplitAnswer) -> tuple[str, ...]:
     """One text for each child that is equal for equal tasks."""
-    return [_key(child) for child in answer["children"]]
+    return tuple(_key(child) for child in answer.children)
 
 
-def _key(child: Mapping[str, Any]) -> str:
-    goal = normalised(child["goal"])
-    if child.get("inputs") is None:
+def _key(child: ChildPlan) -> str:
+    goal = normalised(child.goal)
+    if child.inputs is None:
         return goal
-    canonical = json.dumps(child["inputs"], sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(child.inputs, sort_keys=True, separators=(",", ":"))
     return f"{goal} #{sha256(canonical.encode()).hexdigest()[:12]}"

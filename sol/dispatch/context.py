@@ -1,7 +1,7 @@
 """What a run has to work with in this process, made once and handed on whole. Decides nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -95,7 +95,8 @@ class Assignments:
         return Assignment.model_construct(
             goal=data.goal,
             context=data.context,
-            inputs=data.inputs,
+            # What is handed over is the worker's: the run's own state must not change with it.
+            inputs=msgspec.json.decode(msgspec.json.encode(data.inputs)),
             constraints=data.constraints,
             expected_output=output[1],
             success_criteria=known[1],
@@ -139,5 +140,5 @@ class RunContext:
     spaces: Workspaces | None = None
     solve: Solving | None = None
     inherit: Callable[[int, Callable[[Usage], None]], None] | None = None
-    entering: Sequence[Entering] = ()
+    entering: list[Entering] = field(default_factory=list)
     assignments: Assignments = field(default_factory=Assignments)

@@ -19,7 +19,7 @@ class Enclosing:
 
     Attributes:
         depth_left: Levels that its depth limit leaves below the node that is being worked on.
-        budget: What its budget leaves.
+        left: Says what its budget leaves now.
         chain: Goals of the runs around this one, outermost first.
         charge: Books what this run uses on the one around it.
 
@@ -27,7 +27,7 @@ class Enclosing:
     """
 
     depth_left: int
-    budget: Budget
+    left: Callable[[], Budget]
     chain: tuple[str, ...]
     charge: Callable[[Usage], None]
 
@@ -38,7 +38,7 @@ ENCLOSING: ContextVar[Enclosing | None] = ContextVar("sol_enclosing", default=No
 def narrowed(strategy: Strategy) -> Strategy:
     """The strategy with no more than what the run around this one leaves, if there is any. Source: S13."""
     around = ENCLOSING.get()
-    return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.budget)
+    return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.left())
 
 
 def charging(spent: Spending) -> Callable[[], None]:

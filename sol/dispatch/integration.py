@@ -81,9 +81,7 @@ def conflict_assignment(request: MergeRequest, conflict: Conflict, *, context_by
         constraints=(*task.constraints, "Keep what both sides were made for; leave out neither side's work."),
         expected_output=ExpectedData("For each file, in one sentence, how its sides were brought together"),
         success_criteria=(
-            CriterionData(
-                text=_WHOLE
-            ),
+            CriterionData(text=_WHOLE),
             CriterionData(text="The work of both sides is in effect."),
         ),
         stop_conditions=("The sides contradict each other: what one was made for undoes the other.",),

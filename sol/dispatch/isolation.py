@@ -9,14 +9,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, get_args
 from weakref import WeakValueDictionary
 
 from msgspec import structs
 
+from luna.leftovers import ProcessRegistry
 from luna.text import strip_controls
-from luna.workspaces import Conflict, Merge, Side, WorkspaceError, Workspaces
+from luna.workspaces import Apart, Conflict, Isolation, Merge, Side, WorkspaceError, Workspaces
 from sol.dispatch.integration import conflict_assignment, conflict_left
+from sol.errors import UsageError
 from sol.tree.effects import (
     AttemptRequest,
     IntegrateAnswer,
@@ -26,7 +28,7 @@ from sol.tree.effects import (
     MergeRequest,
     Place,
 )
-from sol.tree.events import Lost, Reported
+from sol.tree.events import Lost, Reported, RunStarted
 from sol.tree.values import ConflictData, ReportData
 
 T = TypeVar("T")
@@ -44,6 +46,55 @@ class Merged:
 
 _SUBJECT = 72
 _log = logging.getLogger(__name__)
+
+
+IN_PLACE: Isolation = "in_place"
+
+
+async def open_isolation(
+    kind: Isolation, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None
+) -> tuple[Workspaces | None, dict[str, str]]:
+    """Keep the Lunas of a new run apart, if that is asked for.
+
+    Args:
+        kind: How.
+        workspace: Where the task is.
+        run: Id of the run; there is none of this id yet.
+        home: Directory that may hold their places.
+        processes: Where child processes are recorded.
+
+    Returns:
+        What gives each a place of its own, and the fields of `RunStarted` that a resume must know.
+
+    Raises:
+        UsageError: If the workspace cannot be isolated so. Nothing was started.
+    """
+    if kind not in get_args(Isolation):
+        raise UsageError(f"Isolation is {kind!r}; it must be one of {', '.join(get_args(Isolation))}.")
+    if kind == "in_place":
+        return None, {}
+    try:
+        spaces = _open(kind, workspace, run=run, home=home, processes=processes)
+        base = await spaces.begin()
+    except WorkspaceError as error:
+        raise UsageError(str(error)) from error
+    return spaces, {"isolation": kind, "base": base, "places": str(home)}
+
+
+def isolation_again(started: RunStarted, *, run: str, processes: ProcessRegistry | None) -> Workspaces | None:
+    """What gives each Luna of a run that was started before a place of its own; None: all work in the workspace."""
+    match started.isolation:
+        case "copy" | "worktree" as kind:
+            places = Path(started.places)
+            return _open(kind, Path(started.workspace), run=run, home=places, processes=processes)
+        case _:
+            return None
+
+
+def _open(kind: Apart, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None) -> Workspaces:
+    from luna.workspaces.opening import open_workspaces  # noqa: PLC0415 - most runs need none of it
+
+    return open_workspaces(kind, workspace, run=run, home=home, registry=processes)
 
 
 class Isolated:

@@ -6,7 +6,7 @@ A program is pure; whatever reads files to make one stands behind this. `sol.kin
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from luna.protocol import WorkerSpec
 from luna.workspaces import Isolation
@@ -15,7 +15,6 @@ from sol.engine.program import AnyProgram, AnyReading
 from sol.strategy.schema import Strategy
 from sol.tree.effects import Request
 from sol.tree.events import Resumed, RunStarted
-from sol.tree.node import AnyState
 from sol.tree.values import Json
 
 
@@ -85,7 +84,7 @@ class Settings(Protocol):
         """A stored strategy with the limits that the caller gives now."""
         ...
 
-    def started_with(self, workspace: Path, worker: WorkerSpec) -> dict[str, Json]:
+    def started_with(self, workspace: Path, worker: WorkerSpec) -> dict[str, Any]:
         """Fields of `RunStarted` that say what a resume needs to know of these settings."""
         ...
 
@@ -133,7 +132,7 @@ class Again:
 
 
 class RunKind(Protocol):
-    """One kind of run: how it is started, resumed and read."""
+    """One kind of run: how it is started, resumed and read. States that it is given are those of its own program."""
 
     @property
     def name(self) -> str:
@@ -167,7 +166,7 @@ class RunKind(Protocol):
         """
         ...
 
-    def again(self, settings: Settings, run: str, state: AnyState, options: Options) -> Again:
+    def again(self, settings: Settings, run: str, state: Any, options: Options) -> Again:  # noqa: ANN401 - its own
         """Read and check what a resume needs. Blocks.
 
         Raises:
@@ -175,7 +174,7 @@ class RunKind(Protocol):
         """
         ...
 
-    def as_stored(self, state: AnyState, *, request: str) -> AnyProgram:
+    def as_stored(self, state: Any, *, request: str) -> AnyProgram:  # noqa: ANN401 - its own
         """The program for recording a request on a run that nobody works on.
 
         Raises:

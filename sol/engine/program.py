@@ -85,7 +85,7 @@ class Program(Reading[S], Protocol[S]):
         """Whether limits of its own let a command start now."""
         ...
 
-    def may_retry(self, state: S, node: Node) -> bool:
+    def may_retry(self, state: S, path: str) -> bool:
         """Whether a node can be tried once more when somebody asks for it."""
         ...
 
@@ -93,7 +93,7 @@ class Program(Reading[S], Protocol[S]):
         """Whether the effect calls a model or a Luna, so that the budget counts it."""
         ...
 
-    def level(self, node: Node) -> int:
+    def level(self, state: S, path: str) -> int:
         """How many levels of the strategy's depth limit are used at a node."""
         ...
 
@@ -101,7 +101,7 @@ class Program(Reading[S], Protocol[S]):
         """Facts that have to be taken in before this one."""
         ...
 
-    def workspaces(self, node: Node) -> Sequence[str]:
+    def workspaces(self, state: S, path: str) -> Sequence[str]:
         """Names of all workspaces that there may be of a node, where Lunas are kept apart."""
         ...
 

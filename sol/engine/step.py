@@ -141,13 +141,13 @@ def _received(program: Program[S], state: S, event: Event) -> Event | None:
             key = _key(event.node, data)
             if key not in state.inflight:
                 return None
-            return Event(event.node, e.Late(data)) if key in state.abandoned else event
+            return late(event) if key in state.abandoned else event
         case e.Answered() if node is not None:
             return event if node.state == State.WAITING else None
         case e.CancelRequested() if node is not None:
             return None if node.ended and not node.paused else event
         case e.RetryRequested() if node is not None:
-            return event if program.may_retry(state, node) else None
+            return event if program.may_retry(state, event.node) else None
         case _:
             return None
 
@@ -272,6 +272,11 @@ def given_up(state: AnyState) -> list[Event]:
         for command in state.inflight.values()
         if command.key in state.abandoned
     ]
+
+
+def late(event: Event) -> Event:
+    """What came after its node had ended: kept, booked, and without any effect. Source: case PAR-04."""
+    return Event(event.node, e.Late(event.data)) if isinstance(event.data, e.Outcome) else event
 
 
 def unknown_usage(command: Command) -> Usage:

@@ -1,18 +1,19 @@
-"""Turns what callers hand over into text that any database holds and that reads back the same, or refuses it.
+"""Checks what callers hand over: it must be text that any database holds and that reads back the same.
 
-Both journals go through here, so they accept the same things. Nothing here touches a store.
+Both journals go through here, so they accept the same things. Payloads, summaries and meta are written as JSON here;
+the data of transitions comes as JSON already and is not looked into. Nothing here touches a store.
 """
 
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sol.errors import StoreError
 from sol.journal.protocol import NewRecord, RecordError
 
 MAX_RECORD_BYTES: Final = 16 * 1024 * 1024
-"""The largest JSON text of one record, payload, summary or meta, in bytes of UTF-8."""
+"""The largest JSON text of one transition, payload, summary or meta, in bytes of UTF-8."""
 
 MAX_DEPTH: Final = 200
 """The deepest nesting stored: far below where Python's own JSON reader gives up, so what is written can be read."""
@@ -22,30 +23,17 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 _SIMPLE = frozenset({str, int, bool, type(None)})
 
 
-class EncodedRecord(NamedTuple):
-    """A record with its data as JSON text."""
-
-    t: float
-    type: str
-    node: str
-    data: str
-
-
-def encode_records(records: Sequence[NewRecord]) -> list[EncodedRecord]:
-    """Encode all records, or none.
+def check_records(records: Sequence[NewRecord]) -> None:
+    """Accept all records, or none.
 
     Raises:
         RecordError: If one cannot be stored; says which and why.
     """
-    return [
-        EncodedRecord(
-            check_time(record.t, what=f"event {number}"),
-            check_text(record.type, what=f"the type of event {number}"),
-            check_text(record.node, what=f"the node of event {number}"),
-            encode(record.data, what=f"data of event {number} ({record.type!r} of node {record.node!r})"),
-        )
-        for number, record in enumerate(records, start=1)
-    ]
+    for number, record in enumerate(records, start=1):
+        check_time(record.t, what=f"transition {number}")
+        check_text(record.type, what=f"the type of transition {number}")
+        check_text(record.node, what=f"the node of transition {number}")
+        _check_bytes(record, number)
 
 
 def encode(data: dict[str, Any], *, what: str) -> str:
@@ -96,11 +84,7 @@ def check_text(text: str, *, what: str) -> str:
         raise RecordError(
             f"Cannot store {what}: it holds a lone surrogate near {near!r}. Replace it before it is recorded."
         ) from error
-    if size > MAX_RECORD_BYTES:
-        raise RecordError(
-            f"Cannot store {what}: it has {size:,} bytes and the limit is {MAX_RECORD_BYTES:,}. "
-            "Store it as a file and record its path."
-        )
+    _check_size(size, what)
     return text
 
 
@@ -117,6 +101,26 @@ def check_time(t: float, *, what: str) -> float:
     if not finite:
         raise RecordError(f"Cannot store {what}: its time must be seconds since the epoch, not {_shown(t)}.")
     return float(t)
+
+
+def _check_bytes(record: NewRecord, number: int) -> None:
+    where = f"of transition {number} ({record.type!r} of node {record.node!r})"
+    for name, value in (("data", record.data), ("then", record.then)):
+        if not isinstance(value, bytes):
+            raise RecordError(f"Cannot store {name} {where}: it must be bytes, not {_shown(value)}.")
+        try:
+            value.decode()
+        except UnicodeDecodeError as error:
+            raise RecordError(f"Cannot store {name} {where}: it is not UTF-8 ({error}). Encode it as UTF-8.") from error
+    _check_size(len(record.data) + len(record.then), f"data {where}")
+
+
+def _check_size(size: int, what: str) -> None:
+    if size > MAX_RECORD_BYTES:
+        raise RecordError(
+            f"Cannot store {what}: it has {size:,} bytes and the limit is {MAX_RECORD_BYTES:,}. "
+            "Store it as a file and record its path."
+        )
 
 
 def _check_tree(data: dict[str, Any], what: str) -> None:

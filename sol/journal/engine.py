@@ -3,15 +3,15 @@
 All that is particular to SQLite is here; failures of any database leave as `StoreError` with what to do.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import URL, AsyncAdaptedQueuePool, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy import URL, Connection, Dialect, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from sol.errors import StoreError, UsageError
 from sol.journal import schema
@@ -21,7 +21,10 @@ STORE_FILE: Final = "runs.db"
 
 Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
 
-_DRIVER = "sqlite+aiosqlite"
+DIALECT: Final[Dialect] = sqlite.dialect(paramstyle="named")
+"""Turns statements into text for a connection that `connect` gave."""
+
+_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite", "sqlite+aiosqlite"})  # which driver is used is the journal's choice
 _EXAMPLE = "for example sqlite:////home/me/runs.db"
 
 _ADVICE = {
@@ -37,7 +40,7 @@ _ADVICE = {
 
 def default_url(workspace: Path) -> URL:
     """Where the runs of a workspace are kept unless the caller says otherwise: `.sol/runs.db` below it."""
-    return URL.create(_DRIVER, database=str(workspace.absolute() / STORE_DIRECTORY / STORE_FILE))
+    return URL.create("sqlite", database=str(workspace.absolute() / STORE_DIRECTORY / STORE_FILE))
 
 
 def store_url(url: str | URL) -> URL:
@@ -50,64 +53,80 @@ def store_url(url: str | URL) -> URL:
         parsed = make_url(url)
     except ArgumentError as error:
         raise UsageError(f"{url!r} is not a store URL. Write one, {_EXAMPLE}.") from error
-    if parsed.drivername not in {"sqlite", _DRIVER}:
+    if parsed.drivername not in _DRIVERS:
         raise UsageError(f"The store {parsed} is of a kind that is not supported. Use SQLite, {_EXAMPLE}.")
     if parsed.database in {None, "", ":memory:"}:
         raise UsageError(f"The store {parsed} names no file. Name one, {_EXAMPLE}, or use the memory journal.")
-    parsed = parsed.set(drivername=_DRIVER)
+    parsed = parsed.set(drivername="sqlite")
     return parsed if _is_uri(parsed) else parsed.set(database=str(Path(str(parsed.database)).absolute()))
 
 
-def prepare_store(url: URL, *, busy_timeout_s: float) -> None:
-    """Make the file and its tables where they are missing or old. Blocks; waits for other processes that do the same.
+def connect(url: URL, *, synchronous: Synchronous, busy_timeout_s: float) -> sqlite3.Connection:
+    """Open the store, made or brought up to date where need be; blocks.
+
+    The connection belongs to the calling thread and commits each statement unless a transaction was begun.
 
     Raises:
         StoreError: If the file is not a journal, is newer than this program, or cannot be used.
     """
     _make_directory(url)
     with explained(url):
-        # Not through aiosqlite: when that fails to open a file it leaves a thread behind that outlives the event loop.
-        engine = create_engine(url.set(drivername="sqlite"), connect_args=_options(busy_timeout_s))
-        _set_up(engine, "FULL")
+        connection = _connect(url, busy_timeout_s)
         try:
-            with engine.connect() as connection:
-                if schema.is_current(connection):
-                    return
-                # Only now is it certain that the file is ours to change. The mode stays with the file.
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-            with engine.execution_options(writes=True).begin() as connection:
-                schema.prepare(connection)
-        finally:
-            engine.dispose()
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            if not _is_current(connection):
+                _prepare(url, busy_timeout_s)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
-def make_engine(url: URL, *, synchronous: Synchronous, busy_timeout_s: float) -> AsyncEngine:
-    """An engine of which a connection with the option `writes` holds the write lock from the start of a transaction.
-
-    Without the lock at the start, two transactions could both read and then fail to write. Connections without the
-    option commit each statement.
-    """
-    engine = create_async_engine(url, connect_args=_options(busy_timeout_s), poolclass=AsyncAdaptedQueuePool)
-    _set_up(engine.sync_engine, synchronous)
-    return engine
+def _connect(url: URL, busy_timeout_s: float) -> sqlite3.Connection:
+    arguments, options = DIALECT.create_connect_args(url)
+    options |= {"timeout": busy_timeout_s, "isolation_level": None}
+    connection: sqlite3.Connection = sqlite3.connect(*arguments, **options)
+    return connection
 
 
-def _options(busy_timeout_s: float) -> dict[str, Any]:
-    return {"timeout": busy_timeout_s, "isolation_level": None}
+def _is_current(connection: sqlite3.Connection) -> bool:
+    """Tell by one query whether nothing is to be done. False if anything else is so: `_prepare` finds out what."""
+    try:
+        return connection.execute(f"SELECT version FROM {schema.versions.name}").fetchall() == [(schema.VERSION,)]  # noqa: S608 - a constant
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname == "SQLITE_ERROR":  # there is no such table
+            return False
+        raise
 
 
-def _set_up(engine: Engine, synchronous: Synchronous) -> None:
-    @event.listens_for(engine, "connect")
-    def set_up(connection: DBAPIConnection, _record: object) -> None:
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA synchronous = {synchronous}")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
+def _prepare(url: URL, busy_timeout_s: float) -> None:
+    """Make the tables where they are missing or old; waits for other processes that do the same."""
+    engine = create_engine("sqlite://", creator=lambda: _connect(url, busy_timeout_s), poolclass=NullPool)
+    # Two that find the store old at once must not both change it: the lock comes before the look.
+    event.listen(engine, "begin", _lock)
+    with engine.connect() as connection:
+        if schema.is_current(connection):
+            return
+        stored = schema.stored_version(connection)
+        # Only now is it certain that the file is ours to change. The mode stays with the file.
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+    try:
+        with engine.execution_options(writes=True).begin() as connection:
+            schema.prepare(connection)
+    except DBAPIError as error:
+        if stored and _error_name(error.orig).startswith("SQLITE_READONLY"):
+            raise StoreError(
+                f"The journal {url} has schema version {stored} and must be brought to version {schema.VERSION} before "
+                "it can be used, but it cannot be written. Make the file and its directory writable and open it once, "
+                "or use a copy that can be written."
+            ) from error
+        raise
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("writes"):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+def _lock(connection: Connection) -> None:
+    if connection.get_execution_options().get("writes"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 @contextmanager
@@ -115,11 +134,15 @@ def explained(url: URL) -> Iterator[None]:
     """Turn the database's failures into `StoreError`, with what to do about them."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except (sqlite3.Error, SQLAlchemyError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        name = getattr(cause, "sqlite_errorname", "")
+        name = _error_name(cause)
         advice = next((text for prefix, text in _ADVICE.items() if name.startswith(prefix)), "")
         raise StoreError(f"Journal {url}: {cause}. {advice}".rstrip()) from error
+
+
+def _error_name(error: BaseException | None) -> str:
+    return str(getattr(error, "sqlite_errorname", ""))
 
 
 def _is_uri(url: URL) -> bool:

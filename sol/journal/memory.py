@@ -1,6 +1,6 @@
 """The journal in memory: same contract, for benchmarks, simulation and tests. Lost with the process.
 
-Keeps JSON text like the database does, so that it accepts the same data and callers cannot change what was recorded.
+Keeps bytes and JSON text like the database does, so that callers cannot change what was recorded.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class _Run:
     status: str = PENDING
     summary: str | None = None
     epoch: int = 1
-    events: list[codec.EncodedRecord] = field(default_factory=list)
+    transitions: list[NewRecord] = field(default_factory=list)
     waiting: list[tuple[int, str, str, float, str]] = field(default_factory=list)
 
     def stored(self) -> StoredRun:
@@ -34,7 +34,7 @@ class _Run:
             meta=codec.decode(self.meta, what="meta"),
             status=self.status,
             summary=None if self.summary is None else codec.decode(self.summary, what="summary"),
-            seq=len(self.events),
+            seq=len(self.transitions),
             updated_t=self.updated_t,
             epoch=self.epoch,
             holding=self.holding,
@@ -108,26 +108,26 @@ class MemoryJournal(Journal):
         summary: dict[str, Any] | None = None,
     ) -> int:
         """See `Journal.append`."""
-        encoded = codec.encode_records(records)
+        codec.check_records(records)
         new_status = None if status is None else codec.check_text(status, what="the run's status")
         new_summary = None if summary is None else codec.encode(summary, what="the run's summary")
         run, _ = self._held(lease)
-        run.events.extend(encoded)
-        if encoded:
-            run.updated_t = encoded[-1].t
+        run.transitions.extend(records)
+        if records:
+            run.updated_t = records[-1].t
         if new_status is not None:
             run.status = new_status
         if new_summary is not None:
             run.summary = new_summary
-        return len(run.events)
+        return len(run.transitions)
 
     async def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> tuple[Record, ...]:
         """See `Journal.read`."""
-        events = self._find(run_id).events
-        end = len(events) if limit is None else after + limit
+        transitions = self._find(run_id).transitions
+        end = len(transitions) if limit is None else after + limit
         return tuple(
-            Record(seq, t, kind, node, codec.decode(data, what=f"event {seq}"))
-            for seq, (t, kind, node, data) in enumerate(events[after:end], start=after + 1)
+            Record(seq, one.t, one.type, one.node, one.data, one.then)
+            for seq, one in enumerate(transitions[after:end], start=after + 1)
         )
 
     async def info(self, run_id: str) -> StoredRun:

@@ -1,6 +1,6 @@
 """The journal's vocabulary and its contract; every implementation passes the same contract tests.
 
-Only types live here: no storage, no clock. What an event means is none of the journal's business.
+Only types live here: no storage, no clock. What a transition means is none of the journal's business.
 """
 
 from collections.abc import Sequence
@@ -16,35 +16,41 @@ PENDING: Final = "pending"
 
 
 class RecordError(StoreError):
-    """Something handed to the journal cannot be stored as JSON. Raised before anything is written."""
+    """Something handed to the journal cannot be stored. Raised before anything is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """An event to append.
+    """One transition to append: a fact with all that was decided because of it.
+
+    The journal does not read `data` and `then`; whoever writes them answers for their being JSON. Together they have at
+    most `MAX_RECORD_BYTES` bytes.
 
     Attributes:
-        t: When it happened, in seconds since the epoch.
-        type: What happened.
-        node: Path of the node, "" for the root.
-        data: Any JSON object of at most `MAX_RECORD_BYTES` bytes; tuples come back as lists.
+        t: When the fact and all that follows from it happened, in seconds since the epoch.
+        type: Type of the fact.
+        node: Path of the fact's node, "" for the root.
+        data: The fact's data: a JSON object as UTF-8 text.
+        then: What followed, in order: a JSON array of `[type, node, data]` as UTF-8 text; empty if nothing did.
     """
 
     t: float
     type: str
     node: str
-    data: dict[str, Any]
+    data: bytes
+    then: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event in the journal: a `NewRecord` with its number `seq`, which counts from 1 without gaps within the run."""
+    """A transition in the journal: a `NewRecord` with its number `seq`, from 1 without gaps within the run."""
 
     seq: int
     t: float
     type: str
     node: str
-    data: dict[str, Any]
+    data: bytes
+    then: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +77,8 @@ class StoredRun(RunInfo):
     Attributes:
         status: Last status given to `append`; "pending" before.
         summary: Last summary given to `append`; None before.
-        seq: Number of the last event, 0 while there is none.
-        updated_t: Time of the last event, or of the creation; seconds since the epoch.
+        seq: Number of the last transition, 0 while there is none.
+        updated_t: Time of the last transition, or of the creation; seconds since the epoch.
         epoch: Raised by every claim.
         holding: Who holds it, dead or alive; None after a release.
     """
@@ -114,9 +120,9 @@ class Request:
 
 
 class Journal(Protocol):
-    """The single source of truth: runs, their events, who may write them, and requests to whoever does.
+    """The single source of truth: runs, their transitions, who may write them, and requests to whoever does.
 
-    All methods may be called from many tasks of one event loop. Each write is one transaction: it is there as a whole
+    All methods may be called from many tasks of one event loop; closed, a journal may be opened again on another. Each write is one transaction: it is there as a whole
     or not at all, also after the process was killed. Cancelling a call does not stop it: a write that
     had begun is done when the cancellation arrives. `StoreError` from any method means that the store itself failed.
     """
@@ -183,10 +189,10 @@ class Journal(Protocol):
         status: str | None = None,
         summary: dict[str, Any] | None = None,
     ) -> int:
-        """Write events, and the run's status and summary where given, in one transaction.
+        """Write transitions, and the run's status and summary where given, in one transaction.
 
         Returns:
-            The number of the run's last event.
+            The number of the run's last transition.
 
         Raises:
             ConflictError: If the lease is not the current one; nothing was written.
@@ -195,7 +201,9 @@ class Journal(Protocol):
         ...
 
     async def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> tuple[Record, ...]:
-        """The run's events numbered above `after`, in order, at most `limit` of them.
+        """The run's transitions numbered above `after`, in order, at most `limit` of them.
+
+        Read a long run in pages: other calls of this journal wait until a read is over.
 
         Raises:
             NotFoundError: If there is no such run.

@@ -1,6 +1,6 @@
 """The journal's tables, their version and the steps from one version to the next.
 
-Plain SQLAlchemy Core: nothing here may depend on one database.
+Plain SQLAlchemy Core: nothing here may depend on one database, but for a view that only SQLite gets.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,15 +21,13 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
     update,
 )
 
 from sol.errors import StoreError
 
 Migration: TypeAlias = Callable[[Connection], None]
-
-MIGRATIONS: Final[tuple[Migration, ...]] = ()
-"""Step i leads from version i + 1 to i + 2; the tables below are what all steps together make of version 1."""
 
 metadata = MetaData()
 
@@ -58,18 +56,19 @@ runs = Table(
 )
 
 RUN_SHIFT: Final = 2**40
-"""An event's id is its run's `no` times this, plus its number in the run. Room for 8 million runs in 63 bits."""
+"""A transition's id is its run's `no` times this, plus its number in the run. Room for 8 million runs in 63 bits."""
 
 # One number as the key is SQLite's own row number, so there is no second tree: 7.5 % fewer bytes in all than with a key
 # of run and number, 6 % fewer than WITHOUT ROWID, which also spills records of 1 kB and more to pages of their own.
-events = Table(
-    "events",
+transitions = Table(
+    "transitions",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("t", Float, nullable=False),
     Column("type", Text, nullable=False),
     Column("node", Text, nullable=False),
     Column("data", Text, nullable=False),
+    Column("then_events", Text),  # a JSON array of [type, node, data], null if nothing followed
 )
 
 requests = Table(
@@ -90,6 +89,46 @@ Index(
     sqlite_where=requests.c.taken.is_(None),
     postgresql_where=requests.c.taken.is_(None),
 )
+
+
+_EVENTS_VIEW = f"""
+CREATE VIEW events (run, seq, position, t, type, node, data) AS
+SELECT
+    runs.id,
+    transitions.id % {RUN_SHIFT},
+    event."key",
+    transitions.t,
+    CASE event."key" WHEN 0 THEN transitions.type ELSE json_extract(event.value, '$[0]') END,
+    CASE event."key" WHEN 0 THEN transitions.node ELSE json_extract(event.value, '$[1]') END,
+    CASE event."key" WHEN 0 THEN transitions.data ELSE json_extract(event.value, '$[2]') END
+FROM runs
+JOIN transitions ON transitions.id > runs.no * {RUN_SHIFT} AND transitions.id < (runs.no + 1) * {RUN_SHIFT}
+-- The null stands for the fact itself. In one array with what followed, rows come in order without sorting.
+JOIN json_each(CASE json(coalesce(transitions.then_events, '[]'))
+    WHEN '[]' THEN '[null]'
+    ELSE '[null,' || substr(json(transitions.then_events), 2)
+END) AS event
+"""  # noqa: S608 - the only value put in is a constant
+
+
+def _create_view(connection: Connection) -> None:
+    """Add the view `events`: each event a row, for people who look with `sqlite3`. The program never reads it."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_EVENTS_VIEW)
+
+
+def _hold_transitions(connection: Connection) -> None:
+    """Version 2: a row is a transition. One of version 1 is a transition of which nothing followed, so it stays."""
+    connection.execute(text("ALTER TABLE events RENAME TO transitions"))
+    connection.execute(text("ALTER TABLE transitions ADD COLUMN then_events TEXT"))
+    _create_view(connection)
+
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_hold_transitions,)
+"""Step i leads from version i + 1 to i + 2; the tables above are what all steps together make of version 1."""
+
+VERSION: Final = 1 + len(MIGRATIONS)
+"""The version this program writes."""
 
 
 def stored_version(connection: Connection) -> int:
@@ -135,6 +174,7 @@ def prepare(connection: Connection, *, migrations: Sequence[Migration] = MIGRATI
     stored, current = stored_version(connection), 1 + len(migrations)
     if stored == 0:
         metadata.create_all(connection)
+        _create_view(connection)
         connection.execute(insert(versions).values(version=current))
         return
     for migration in migrations[stored - 1 :]:

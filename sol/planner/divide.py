@@ -3,14 +3,14 @@
 All text of a report is data that becomes a child's goal at most; nothing of it is executed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from luna.text import clip
-from sol.core.requests import CannotSplit, ChildPlan, Claim, How, Json, SplitAnswer, SplitRequest
-from sol.core.split import normalised
 from sol.planner.halves import halved, in_order
+from sol.tree.effects import CannotSplit, Claim, How, SplitRequest, normalised
 from sol.tree.node import State
+from sol.tree.values import AssignmentData, ChildPlan, Json, SplitAnswer, plain
 
 UNKNOWNS_DIMENSION = "unknown_a_unknown_b"
 HALVING = "inputs"
@@ -34,15 +34,17 @@ def divide(request: SplitRequest, workspace: Path) -> SplitAnswer | CannotSplit:
 
 
 def _by_report(request: SplitRequest) -> Iterator[SplitAnswer]:
-    report = request.report or {}
-    suggested = _distinct(report.get("suggested_split", ()))
+    report = request.report
+    if report is None:
+        return
+    suggested = _distinct(report.suggested_split)
     if len(suggested) >= _TWO:
         goals = _grouped(suggested, request.arity)
         children = tuple(_step(goal, request.assignment, last=goal is goals[-1]) for goal in goals)
         yield SplitAnswer(
             children, sequential=True, dimension="suggested", reason="the report suggests it", how=How.SUGGESTED
         )
-    unknowns = _distinct(report.get("unknown", ()))
+    unknowns = _distinct(report.unknown)
     if len(unknowns) >= _TWO:
         yield SplitAnswer(
             tuple(_question(unknown) for unknown in _grouped(unknowns, request.arity)),
@@ -70,11 +72,12 @@ def _grouped(texts: list[str], arity: int) -> list[str]:
     return [group[0] if len(group) == 1 else "\n".join(f"- {text}" for text in group) for group in groups]
 
 
-def _step(goal: str, assignment: Json, *, last: bool) -> ChildPlan:
+def _step(goal: str, assignment: AssignmentData, *, last: bool) -> ChildPlan:
     own = {"text": f"The result shows that this was done: {goal}"}
     if last:  # it builds on the others, so it hands back what the whole task asks for and is held to its criteria
-        criteria = (own, *assignment["success_criteria"])
-        return ChildPlan(goal, Claim.SIMPLER, success_criteria=criteria, expected_output=assignment["expected_output"])
+        criteria: tuple[Json, ...] = (own, *(plain(one) for one in assignment.success_criteria))
+        expected = plain(assignment.expected_output)
+        return ChildPlan(goal, Claim.SIMPLER, success_criteria=criteria, expected_output=expected)
     output = {"description": f"The outcome of: {goal}"}
     return ChildPlan(goal, Claim.SIMPLER, success_criteria=(own,), expected_output=output)
 
@@ -102,7 +105,7 @@ def halve_inputs(request: SplitRequest, workspace: Path) -> SplitAnswer | Cannot
     halves = halved(remaining, workspace)
     if halves is None:
         return CannotSplit("no input has two units or more to halve, and the report names nothing to split along")
-    children = tuple(ChildPlan(str(request.assignment["goal"]), Claim.SIMPLER, inputs=half) for half in halves.inputs)
+    children = tuple(ChildPlan(request.assignment.goal, Claim.SIMPLER, inputs=half) for half in halves.inputs)
     return SplitAnswer(
         children,
         sequential=False,
@@ -112,9 +115,9 @@ def halve_inputs(request: SplitRequest, workspace: Path) -> SplitAnswer | Cannot
     )
 
 
-def _remaining(request: SplitRequest, workspace: Path) -> Json | str:
+def _remaining(request: SplitRequest, workspace: Path) -> Mapping[str, Json] | str:
     """The inputs that still have to be done, or why they cannot be told."""
-    whole: Json = request.assignment["inputs"]
+    whole = request.assignment.inputs
     others_done = [part.path for part in request.done if part.inputs == whole]
     parts = sorted((*request.done, *request.failed), key=lambda part: part.path)
     halves = [part for part in parts if part.inputs != whole]  # parts of a split of another kind have all of them

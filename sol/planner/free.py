@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import ClassVar, assert_never
 
 from luna.protocol import FailedKind, StuckKind, Usage
-from sol.core.requests import (
-    Answer,
+from sol.errors import PlannerError
+from sol.planner.divide import divide
+from sol.planner.halves import largest_input
+from sol.planner.integrate import integrate_by_rule
+from sol.planner.protocol import PlannerRequest
+from sol.tree.effects import (
     Answered,
+    AnswerValue,
     AtomicAnswer,
     AtomicRequest,
     Finding,
@@ -24,11 +29,7 @@ from sol.core.requests import (
     RuleRequest,
     SplitRequest,
 )
-from sol.errors import PlannerError
-from sol.planner.divide import divide
-from sol.planner.halves import largest_input
-from sol.planner.integrate import integrate_by_rule
-from sol.planner.protocol import PlannerRequest
+from sol.tree.values import ReportData
 
 _FINDINGS: Mapping[Finding, frozenset[str]] = {
     Finding.DEFINITION_WRONG: frozenset(
@@ -63,7 +64,7 @@ _FINDINGS: Mapping[Finding, frozenset[str]] = {
     ),
     Finding.GOAL_IMPOSSIBLE: frozenset({FailedKind.REFUSED}),
 }
-_FINDING_OF = {kind: finding for finding, kinds in _FINDINGS.items() for kind in kinds}
+_FINDING_OF: dict[str, Finding] = {str(kind): finding for finding, kinds in _FINDINGS.items() for kind in kinds}
 _CHECKED = {StuckKind.VERIFICATION, StuckKind.UNVERIFIED_SUCCESS}
 
 
@@ -88,7 +89,7 @@ class FreePlanner:
         """
         return Answered(self._answer(request), Usage())
 
-    def _answer(self, request: PlannerRequest) -> Answer:
+    def _answer(self, request: PlannerRequest) -> AnswerValue:
         match request:
             case SplitRequest():
                 return divide(request, self.workspace)
@@ -107,7 +108,7 @@ class FreePlanner:
 
 
 def _atomic(request: AtomicRequest, workspace: Path) -> AtomicAnswer:
-    largest = largest_input(request.assignment["inputs"], workspace)
+    largest = largest_input(request.assignment.inputs, workspace)
     if largest is None:
         return AtomicAnswer(atomic=True, reason="no input can be halved")
     name, size = largest
@@ -121,15 +122,15 @@ def reassess_by_kind(request: ReassessRequest) -> ReassessAnswer:
 
     Source: S57, S58.
     """
-    report = request.report or {}
-    kind = report.get("kind", "")
+    report = request.report or ReportData("")
+    kind = report.kind
     finding = _FINDING_OF.get(kind, Finding.WRONG_DIMENSION)
     reason = f"the last report is {kind or 'missing'}, after {request.trigger}"
-    evidence = "\n".join(report.get("evidence", ()))
+    evidence = "\n".join(report.evidence)
     if kind in _CHECKED and evidence:
         return ReassessAnswer(
             finding, Remedy.REDEFINE, reason, information=f"The last result did not pass these checks:\n{evidence}"
         )
-    if question := report.get("question"):
+    if question := report.question:
         return ReassessAnswer(finding, Remedy.ASK, reason, question=question)
     return ReassessAnswer(finding, Remedy.GIVE_UP, reason)

@@ -4,19 +4,20 @@ Halving is deterministic, so halving the whole again comes by every part. It mus
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from luna.inputs import InputError, halve, size_of
-from sol.core.requests import Json, Part
+from sol.tree.effects import Part
 from sol.tree.node import DIGITS
+from sol.tree.values import Json
 
 _TWO = 2
 
 
-def largest_input(inputs: Json, workspace: Path) -> tuple[str, int] | None:
+def largest_input(inputs: Mapping[str, Json], workspace: Path) -> tuple[str, int] | None:
     """Name and number of units of the input that has the most, the first of equals; None when none can be halved.
 
     An input that cannot be read is passed over: the worker will say so.
@@ -36,10 +37,10 @@ class Halved(NamedTuple):
 
     name: str
     units: int
-    inputs: tuple[Json, Json]
+    inputs: tuple[Mapping[str, Json], Mapping[str, Json]]
 
 
-def halved(inputs: Json, workspace: Path) -> Halved | None:
+def halved(inputs: Mapping[str, Json], workspace: Path) -> Halved | None:
     """The two halves by the largest input; None when none can be halved."""
     largest = largest_input(inputs, workspace)
     if largest is None:
@@ -52,7 +53,7 @@ def halved(inputs: Json, workspace: Path) -> Halved | None:
     return Halved(name, units, ({**inputs, name: first}, {**inputs, name: second}))
 
 
-def in_order(whole: Json, parts: Sequence[Part], workspace: Path) -> tuple[Part, ...] | None:
+def in_order(whole: Mapping[str, Json], parts: Sequence[Part], workspace: Path) -> tuple[Part, ...] | None:
     """The parts in the order in which their inputs stand in those of the whole; parts halved once more are left out.
 
     Args:
@@ -90,7 +91,7 @@ class _Walk:
     def left(self) -> bool:
         return any(self._by_inputs.values())
 
-    def cover(self, inputs: Json) -> bool:
+    def cover(self, inputs: Mapping[str, Json]) -> bool:
         """Find the parts that these inputs consist of."""
         self._steps -= 1
         if self._steps < 0:
@@ -103,10 +104,10 @@ class _Walk:
         halves = halved(inputs, self.workspace)
         return halves is not None and all(self.cover(half) for half in halves.inputs)
 
-    def _is_halved_again(self, inputs: Json) -> bool:
+    def _is_halved_again(self, inputs: Mapping[str, Json]) -> bool:
         halves = halved(inputs, self.workspace)
         return halves is not None and all(self._by_inputs.get(_key(half)) for half in halves.inputs)
 
 
-def _key(inputs: Json | None) -> str:
+def _key(inputs: Mapping[str, Json] | None) -> str:
     return json.dumps(inputs, sort_keys=True, separators=(",", ":"))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sol.core.requests import How, IntegrateAnswer, IntegrateRequest, Part
 from sol.planner.halves import are_first, in_order
 from sol.planner.merge import Merged, merge
+from sol.tree.effects import How, IntegrateAnswer, IntegrateRequest, IntegrationCheck, Part
 
 _SUCCESS, _SET_ASIDE = "success", "skipped"
 _NOT_JUDGED = "not judged: no Sol model is set"
@@ -54,7 +54,7 @@ def integrate_by_rule(request: IntegrateRequest, workspace: Path) -> IntegrateAn
 def _of_halves(request: IntegrateRequest, workspace: Path) -> Merged:
     parts: Sequence[Part] | None = request.parts
     if not are_first(request.parts):  # a failed part was halved again, so its parts come last by path
-        parts = in_order(request.assignment["inputs"], request.parts, workspace)
+        parts = in_order(request.assignment.inputs, request.parts, workspace)
     merged = merge(part.result for part in parts or request.parts if part.state == _SUCCESS)
     if parts is None:
         merged.unsure.append("what the parts are of the inputs cannot be told, so they were put in the order made")
@@ -97,5 +97,5 @@ def _answer(result: Any, note: str, left_open: tuple[str, ...], *, implies: bool
     return IntegrateAnswer(result, note[:1].upper() + note[1:], checks, left_open)
 
 
-def _check(note: str, *, ok: bool | None = None) -> dict[str, Any]:
-    return {"ok": ok, "note": note}
+def _check(note: str, *, ok: bool | None = None) -> IntegrationCheck:
+    return IntegrationCheck(ok, note)

@@ -13,16 +13,23 @@ from luna.answers import Message
 from luna.models.calls import CallSettings, NotMade, call_structured
 from luna.protocol import Usage
 from luna.schemas import SchemaUnusableError
-from sol.core.requests import (
-    Answer,
+from sol.errors import PlannerError
+from sol.planner import prompts
+from sol.planner.divide import HALVING, halve_inputs
+from sol.planner.free import FreePlanner
+from sol.planner.halves import largest_input
+from sol.planner.integrate import open_parts
+from sol.planner.protocol import PlannerRequest
+from sol.tree.effects import (
     Answered,
+    AnswerValue,
     AtomicAnswer,
     AtomicRequest,
     CannotSplit,
-    ChildPlan,
     How,
     IntegrateAnswer,
     IntegrateRequest,
+    IntegrationCheck,
     JudgeAnswer,
     Judged,
     JudgeRequest,
@@ -31,16 +38,9 @@ from sol.core.requests import (
     Remedy,
     ReviewRequest,
     RuleRequest,
-    SplitAnswer,
     SplitRequest,
 )
-from sol.errors import PlannerError
-from sol.planner import prompts
-from sol.planner.divide import HALVING, halve_inputs
-from sol.planner.free import FreePlanner
-from sol.planner.halves import largest_input
-from sol.planner.integrate import open_parts
-from sol.planner.protocol import PlannerRequest
+from sol.tree.values import ChildPlan, SplitAnswer, plain
 
 _TWO = 2
 
@@ -116,7 +116,7 @@ class ModelPlanner:
         return cast("dict[str, Any]", made.value), made.usage  # the schema's root is an object
 
     async def _split(self, request: SplitRequest) -> Answered:
-        largest = largest_input(request.assignment["inputs"], self._workspace)
+        largest = largest_input(request.assignment.inputs, self._workspace)
         value, usage = await self._ask(prompts.split(request, largest[1] if largest else 0, self._fence))
         if value["can_split"] and value["dimension"] == HALVING:
             return Answered(halve_inputs(request, self._workspace), usage)
@@ -139,8 +139,9 @@ def _read_split(request: SplitRequest, value: Mapping[str, Any]) -> SplitAnswer 
 def _child(request: SplitRequest, part: Mapping[str, Any]) -> ChildPlan:
     """One proposed part. A model must not make anything run: its criteria are plain words, or checks of the task."""
     checks = prompts.own_checks(request.assignment)
-    given = request.assignment["inputs"]
-    output = request.assignment["expected_output"] if part["whole"] else {"description": part["expected_output"]}
+    given = request.assignment.inputs
+    expected = plain(request.assignment.expected_output)
+    output = expected if part["whole"] else {"description": part["expected_output"]}
     return ChildPlan(
         goal=part["goal"].strip(),
         claim=part["claim"],
@@ -153,7 +154,7 @@ def _child(request: SplitRequest, part: Mapping[str, Any]) -> ChildPlan:
     )
 
 
-def _read(request: PlannerRequest, value: Mapping[str, Any]) -> Answer:
+def _read(request: PlannerRequest, value: Mapping[str, Any]) -> AnswerValue:
     match request:
         case AtomicRequest():
             return AtomicAnswer(atomic=value["atomic"], reason=value["reason"])
@@ -174,9 +175,9 @@ def _judged(value: Mapping[str, Any]) -> Judged:
 def _integrated(request: IntegrateRequest, value: Mapping[str, Any]) -> IntegrateAnswer:
     """The model's integration; parts that were not accepted stay open whatever it says. Source: S62."""
     left_open = open_parts(request.parts)
-    checks = dict(value["checks"])
+    checks = {name: IntegrationCheck(check["ok"], check["note"]) for name, check in value["checks"].items()}
     if left_open:
-        checks["nothing_open"] = {"ok": False, "note": "; ".join(left_open)}
+        checks["nothing_open"] = IntegrationCheck(ok=False, note="; ".join(left_open))
     return IntegrateAnswer(value["result"], value["summary"], checks, (*left_open, *value["open"]))
 
 

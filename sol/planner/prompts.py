@@ -9,15 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from luna.models.objects import closed
 from luna.text import clip, fence
-from sol.core.requests import (
+from sol.planner.divide import HALVING, UNKNOWNS_DIMENSION
+from sol.strategy.dimensions import DIMENSIONS
+from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
     AtomicRequest,
     Claim,
     Finding,
     IntegrateRequest,
-    Json,
     JudgeRequest,
     Part,
     ReassessRequest,
@@ -26,8 +29,7 @@ from sol.core.requests import (
     RuleRequest,
     SplitRequest,
 )
-from sol.planner.divide import HALVING, UNKNOWNS_DIMENSION
-from sol.strategy.dimensions import DIMENSIONS
+from sol.tree.values import AssignmentData, Json, plain
 
 BLOCK_BYTES = 16_000
 INPUT_BYTES = 2_000
@@ -87,7 +89,8 @@ class Prompt:
 
 def preferred_dimensions(request: SplitRequest) -> tuple[str, ...]:
     """Dimensions in the order in which they are offered: unknowns first when the report lists two. Source: S22."""
-    unknowns = {text.strip() for text in (request.report or {}).get("unknown", ()) if text.strip()}
+    reported = request.report.unknown if request.report is not None else ()
+    unknowns = {text.strip() for text in reported if text.strip()}
     first = [UNKNOWNS_DIMENSION] if len(unknowns) >= _TWO and UNKNOWNS_DIMENSION in request.dimensions else []
     return (*first, *(name for name in request.dimensions if name not in first))
 
@@ -134,9 +137,9 @@ If none fits, say can_split: false with the reason and no parts."""
     return Prompt("split", system, "\n\n".join(blocks), _split_schema(names, request))
 
 
-def own_checks(assignment: Json) -> list[Json]:
+def own_checks(assignment: AssignmentData) -> list[dict[str, Json]]:
     """The criteria of a task that programs check, which its parts may be held to as well. Source: S14, S59."""
-    return [one for one in assignment["success_criteria"] if _EXECUTED & one.keys()]
+    return [plain(one) for one in assignment.success_criteria if one.kind in _EXECUTED]
 
 
 def _split_schema(names: Sequence[str], request: SplitRequest) -> dict[str, Any]:
@@ -147,7 +150,7 @@ def _split_schema(names: Sequence[str], request: SplitRequest) -> dict[str, Any]
         "expected_output": {"type": "string", "minLength": 1},
         "whole": {"type": "boolean"},
     }
-    if inputs := list(request.assignment["inputs"]):
+    if inputs := list(request.assignment.inputs):
         part["inputs"] = {"type": "array", "items": {"enum": inputs}, "description": "the inputs that it needs"}
     if checks := own_checks(request.assignment):
         part["checks"] = {"type": "array", "items": {"enum": list(range(1, len(checks) + 1))}}
@@ -224,7 +227,7 @@ results; add nothing of your own. Then say for each check whether it is ok, with
 - parts_imply_whole: that every part succeeded means that the whole did.
 A part that is not a success is open."""
     check = closed({"note": {"type": "string"}, "ok": {"type": ["boolean", "null"]}})
-    whole = (request.assignment["expected_output"] or {}).get("json_schema") or {}
+    whole = dict(request.assignment.expected_output.json_schema or {})
     schema = closed(
         {
             "result": whole,
@@ -266,9 +269,9 @@ Leave fields that the choice does not need empty."""
     return Prompt("reassess", system, "\n\n".join([*blocks, *_parts("part", request.parts, token)]), schema)
 
 
-def _task(assignment: Json, token: str) -> str:
-    inputs = {name: _shown(value) for name, value in assignment["inputs"].items()}
-    return _block("task", {**assignment, "inputs": inputs}, "the task tree", token)
+def _task(assignment: AssignmentData, token: str) -> str:
+    inputs = {name: _shown(value) for name, value in assignment.inputs.items()}
+    return _block("task", {**plain(assignment), "inputs": inputs}, "the task tree", token)
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -301,4 +304,4 @@ def _block(label: str, value: Any, source: str, token: str) -> str:  # noqa: ANN
 
 
 def _json(value: Any) -> str:  # noqa: ANN401 - any JSON
-    return json.dumps(value, ensure_ascii=False, indent=1, default=dict)
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=1)

@@ -3,22 +3,11 @@
 A planner decides nothing: the core may refuse each of its answers. It never does a task's own work (S02).
 """
 
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from sol.core.requests import (
-    Answered,
-    AtomicRequest,
-    IntegrateRequest,
-    JudgeRequest,
-    ReassessRequest,
-    ReviewRequest,
-    RuleRequest,
-    SplitRequest,
-)
+from sol.tree.effects import Answered, PlannerRequest
 
-PlannerRequest: TypeAlias = (
-    AtomicRequest | JudgeRequest | SplitRequest | ReviewRequest | IntegrateRequest | ReassessRequest | RuleRequest
-)
+__all__ = ["Planner", "PlannerRequest"]
 
 
 @runtime_checkable

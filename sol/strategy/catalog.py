@@ -82,9 +82,12 @@ def read_strategy(path: Path) -> Strategy:
     """
     try:
         document = load_yaml(path.read_bytes(), source=str(path))
-        _check_monitors(document)
-        _check_rules(document)
-        strategy = validate_model(document, Strategy)
+        try:
+            strategy = validate_model(document, Strategy)
+        except StrictYamlError:
+            _check_monitors(document)  # these know the place of what is wrong
+            _check_rules(document)
+            raise
     except StrictYamlError as error:
         raise StrategyError(str(error)) from error
     except OSError as error:

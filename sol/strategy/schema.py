@@ -4,7 +4,7 @@ A strategy is a YAML file that a person can read, copy and tune; see `strategies
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
@@ -74,6 +74,19 @@ def read_rule(
         hint = f"Rules of {section} lead to one of {', '.join(SECTIONS[section])}."
         raise ConditionSyntaxError(f"next is {rule.next!r}", value=rule.next, hint=hint, line=line, column=column)
     return rule
+
+
+def _compiled(section: str, items: tuple[tuple[str, object], ...]) -> Rule:
+    """A rule, read once however many strategies have it."""
+    try:
+        return _read_once(section, items)
+    except TypeError:  # a field that holds a list or a mapping
+        return read_rule(section, dict(items))
+
+
+@lru_cache(maxsize=1024)
+def _read_once(section: str, items: tuple[tuple[str, object], ...]) -> Rule:
+    return read_rule(section, dict(items))
 
 
 def _rules_for_editors() -> dict[str, Any]:
@@ -219,7 +232,7 @@ class Strategy(_Part):
                 raise ValueError(f"rules.{section} is missing; its rules lead to one of {', '.join(actions)}")
             for number, mapping in enumerate(value[section], start=1):
                 try:
-                    read_rule(section, mapping)
+                    _compiled(section, tuple(mapping.items()))
                 except ConditionSyntaxError as error:
                     raise ValueError(f"rules.{section} rule {number}: {error.problem}. {error.hint}") from error
         return value
@@ -241,7 +254,9 @@ class Strategy(_Part):
     @cached_property
     def sections(self) -> Mapping[str, tuple[Rule, ...]]:
         """The rules by section, read."""
-        return {name: tuple(read_rule(name, rule) for rule in rules) for name, rules in self.rules.items()}
+        return {
+            name: tuple(_compiled(name, tuple(rule.items())) for rule in rules) for name, rules in self.rules.items()
+        }
 
     @property
     def asks_judge(self) -> bool:
@@ -255,6 +270,8 @@ class Strategy(_Part):
             StrategyError: If a limit is out of its range.
         """
         given = budget.model_dump(exclude_unset=True) if isinstance(budget, Budget) else dict(budget or {})
+        if max_depth is None and not given:
+            return self
         data = self.model_dump(mode="json")
         data["budget"] |= given
         if max_depth is not None:

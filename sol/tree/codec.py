@@ -25,12 +25,35 @@ _keys: Final = msgspec.json.Decoder(dict[str, Raw])
 class StoredRow(Protocol):
     """A transition as a journal gives it."""
 
-    seq: int
-    t: float
-    type: str
-    node: str
-    data: bytes
-    then: bytes
+    @property
+    def seq(self) -> int:
+        """See `sol.journal.Record`."""
+        ...
+
+    @property
+    def t(self) -> float:
+        """See `sol.journal.Record`."""
+        ...
+
+    @property
+    def type(self) -> str:
+        """See `sol.journal.Record`."""
+        ...
+
+    @property
+    def node(self) -> str:
+        """See `sol.journal.Record`."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """See `sol.journal.Record`."""
+        ...
+
+    @property
+    def then(self) -> bytes:
+        """See `sol.journal.Record`."""
+        ...
 
 
 class Encoded(NamedTuple):

@@ -4,6 +4,8 @@ A request holds all that an effect needs, as plain values that can travel to ano
 journal event holds.
 """
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeAlias
@@ -412,3 +414,10 @@ CHECKS_OF_INTEGRATION = (
     "nothing_open",
     "parts_imply_whole",
 )
+
+
+def normalised(goal: str) -> str:
+    """A goal without case, quotes, outer punctuation and differences of white space. Source: S15."""
+    text = unicodedata.normalize("NFKC", goal).casefold()
+    text = re.sub(r"[\"'`“”‘’«»]", "", text)
+    return " ".join(text.split()).strip(" .,:;!?-")

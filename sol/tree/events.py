@@ -352,11 +352,11 @@ class Decided(Payload, frozen=True, omit_defaults=True, gc=False):
     kind: str = ""
     condition: str = ""
     next: str | None = None
-    read: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    read: Mapping[str, object] = msgspec.field(default_factory=dict)
     reason: str | None = None
     wait: bool = False
     labels: tuple[str, ...] = ()
-    seen: tuple[Mapping[str, Json], ...] = ()
+    seen: tuple[Mapping[str, object], ...] = ()
 
 
 class Asked(Payload, frozen=True, omit_defaults=True, gc=False):

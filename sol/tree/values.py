@@ -65,7 +65,7 @@ def read(kind: type[S], value: object) -> S:
     return msgspec.convert(value, kind)
 
 
-class ExpectedData(Struct, frozen=True, omit_defaults=True, gc=False):
+class ExpectedData(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """What must be handed back; see `luna.protocol.ExpectedOutput`."""
 
     description: str
@@ -73,7 +73,7 @@ class ExpectedData(Struct, frozen=True, omit_defaults=True, gc=False):
     files: tuple[str, ...] = ()
 
 
-class CriterionData(Struct, frozen=True, omit_defaults=True, gc=False):
+class CriterionData(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """A success criterion: exactly one of the fields up to `text` is given; see `luna.criteria`."""
 
     command: str | tuple[str, ...] | None = None
@@ -86,6 +86,10 @@ class CriterionData(Struct, frozen=True, omit_defaults=True, gc=False):
     exit_code: int = 0
     timeout_s: float = 120.0
     new: bool = True
+
+    def __post_init__(self) -> None:
+        if sum(getattr(self, kind) is not None for kind in CRITERION_KINDS) != 1:
+            raise ValueError(f"a criterion has exactly one of {', '.join(CRITERION_KINDS)}")
 
     @property
     def kind(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from luna.text import clip
-from sol.core.requests import AttemptRequest, Kind, Request, RuleRequest
+from sol.tree.effects import AttemptRequest, Kind, Request, RuleRequest
 from sol.rules import Label, format_tag, needs_status_tag, print_condition
 from sol.tree.events import Command
 from sol.workflow.machine.definition import Step, StepRule

@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
+
 from luna.errors import LunaError
 from luna.inputs import inside
 from luna.protocol import Partial, Spent
@@ -138,7 +140,7 @@ class MachineDispatcher(Dispatcher):
 
     def book(self, key: tuple[str, str, int], spent: Spent) -> None:
         """Book usage of a child run on the step that it solves."""
-        usage = spent.usage.model_dump(mode="json", exclude_defaults=True)
+        usage = msgspec.to_builtins(spent.usage)
         self._progress(key, {"usage": usage, "event": spent.model_dump(mode="json")})
 
     def _progress(self, key: tuple[str, str, int], data: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ Statuses and verdicts are read from the report's fields and from status tags onl
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sol.core.requests import Kind
+from sol.tree.effects import Kind
 from sol.rules import (
     Child,
     Context,

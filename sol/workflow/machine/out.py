@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sol.core import outcome
-from sol.core.requests import Kind
+from sol.tree.effects import Kind
 from sol.workflow.machine.definition import Step, StepRule, Workflow
 from sol.workflow.machine.facets import Facet
 from sol.workflow.machine.program import Program

@@ -1,0 +1,182 @@
+"""What people ask of a run (cancel, answer, retry, stop, resume), whatever its program.
+
+A request becomes an event; it goes to whoever works on the run or, when nobody does, into the journal.
+"""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from luna.protocol import WorkerSpec
+from sol.engine.kinds import RunKind
+from sol.engine.program import AnyProgram, AnyReading
+from sol.engine.step import given_up, take
+from sol.errors import ConflictError, NotFoundError
+from sol.journal import Journal, Lease, NewRecord, this_process
+from sol.tree.events import Answered, CancelRequested, Event, RetryRequested
+from sol.tree.node import AnyState, State
+from sol.tree.values import Json, WorkerData
+
+RESUMABLE = frozenset({"running", "interrupted", "waiting"})
+PAGE = 2_000
+"""Most transitions that are read from a journal at once."""
+
+
+async def read_state(journal: Journal, reading: AnyReading, run: str) -> AnyState:
+    """The state of a run as committed."""
+    state: AnyState = reading.empty()
+    after = 0
+    while records := await journal.read(run, after=after, limit=PAGE):
+        for record in records:
+            for event in reading.codec.unfold(record):
+                reading.apply(state, event)
+        after = records[-1].seq
+    return state
+
+
+def is_resumable(state: AnyState) -> bool:
+    """Whether a resume can take a run further as it is."""
+    return state.status in RESUMABLE or (bool(state.nodes) and state.root.resumable)
+
+
+def require_resumable(run: str, state: AnyState) -> None:
+    """Do nothing if a resume can take a run further.
+
+    Raises:
+        ConflictError: Otherwise.
+    """
+    if not state.nodes:
+        raise ConflictError(f"Run {run} was killed before its task was recorded; start it anew.")
+    if not is_resumable(state):
+        raise ConflictError(
+            f"Run {run} has ended: {state.status}. There is nothing to resume; "
+            f"`sol retry {run} NODE` tries a node again."
+        )
+
+
+def asked(
+    run: str, kind: RunKind, program: AnyProgram, state: AnyState, ask: Mapping[str, Json], *, by: str, at: float
+) -> Event:
+    """The event of a request.
+
+    Raises:
+        NotFoundError: If there is no such node.
+        ConflictError: If the node's state does not allow it.
+    """
+    path = str(ask.get("node", ""))
+    node = state.nodes.get(path)
+    if node is None:
+        waiting = [node.path for node in state.nodes.values() if node.question]
+        hint = f" Waiting: {', '.join(waiting)}." if waiting else ""
+        raise NotFoundError(f"Run {run} has no {kind.noun} {path!r}. `sol show {run}` lists them.{hint}")
+    event = request_event(program, state, str(ask["kind"]), ask, by=by, at=at)
+    if event is None:
+        raise ConflictError(
+            f"{kind.noun.capitalize()} {path or 'root'!r} of run {run} is {node.state}; "
+            f"it cannot be asked to {ask['kind']}."
+        )
+    return event
+
+
+def request_event(
+    program: AnyProgram, state: AnyState, kind: str, payload: Mapping[str, Any], *, by: str, at: float
+) -> Event | None:
+    """The event of what a person asked for; None when it names nothing that is there any more.
+
+    Args:
+        program: Of the run.
+        state: Of the run.
+        kind: `cancel`, `answer` or `retry`.
+        payload: `node` and what belongs to the kind. It comes from outside.
+        by: Who asked.
+        at: When, in seconds since the epoch.
+    """
+    node = state.nodes.get(str(payload.get("node", "")))
+    if node is None:
+        return None
+    match kind:
+        case "cancel" if not node.ended or node.paused:
+            return Event(node.path, CancelRequested(str(payload.get("reason", "")), by, at))
+        case "answer" if node.state == State.WAITING:
+            return Event(node.path, Answered(str(payload.get("text", "")), by, at))
+        case "retry" if program.may_retry(state, node.path):
+            return _retry(node.path, payload, by=by, at=at)
+        case _:
+            return None
+
+
+def _retry(path: str, payload: Mapping[str, Any], *, by: str, at: float) -> Event | None:
+    """The event of a retry; None when the worker it names cannot be read."""
+    worker: WorkerData | None = None
+    if payload.get("worker"):
+        try:
+            worker = worker_data(WorkerSpec.parse(payload["worker"]))
+        except ValidationError:
+            return None
+    return Event(path, RetryRequested(str(payload.get("note") or ""), worker, by, at))
+
+
+def worker_data(spec: WorkerSpec) -> WorkerData:
+    """A worker's specification as it is stored."""
+    return WorkerData(spec.kind, spec.options, spec.on_error)
+
+
+async def post(
+    journal: Journal, run: str, runs: RunKind, kind: str, payload: Mapping[str, Any], *, by: str, now: float
+) -> str:
+    """Post a request to the process that holds the run, or record it and what follows from it.
+
+    Args:
+        journal: Open.
+        run: Its whole id.
+        runs: Its kind.
+        kind: `cancel`, `answer`, `retry` or `stop`.
+        payload: `node` (path) and what belongs to the kind.
+        by: Who asks.
+        now: Seconds since the epoch.
+
+    Returns:
+        `posted` or `done`.
+
+    Raises:
+        NotFoundError: If there is no such node.
+        ConflictError: If the node's state does not allow it, or nobody works on a run that is to be stopped.
+    """
+    event: Event | None = None
+    state = await read_state(journal, runs.reading, run)
+    program = None
+    if kind != "stop":
+        program, event = _recordable(run, runs, state, {**payload, "kind": kind}, by=by, now=now)
+    try:
+        lease = await journal.claim(run, this_process(secrets.token_hex(8)), now=now)
+    except ConflictError:
+        await journal.post(run, kind, dict(payload), t=now, by=by)
+        return "posted"
+    try:
+        if program is None or event is None:
+            raise ConflictError(f"Nobody works on run {run}; there is nothing to stop.")
+        await _record(journal, lease, program, state, event, now=now)
+    finally:
+        await journal.release(lease)
+    return "done"
+
+
+def _recordable(
+    run: str, runs: RunKind, state: AnyState, ask: Mapping[str, Any], *, by: str, now: float
+) -> tuple[AnyProgram, Event]:
+    if not state.nodes:
+        raise NotFoundError(f"Run {run} was killed before its task was recorded; it has no {runs.noun}s.")
+    program = runs.as_stored(state, request=str(ask["kind"]))
+    return program, asked(run, runs, program, state, ask, by=by, at=now)
+
+
+async def _record(
+    journal: Journal, lease: Lease, program: AnyProgram, state: AnyState, event: Event, *, now: float
+) -> None:
+    """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
+    done = take(program, state, [event], stopping=True, now=now).transitions
+    done += take(program, state, given_up(state), stopping=True, now=now).transitions
+    records = [NewRecord(now, *program.codec.encode(transition)) for transition in done]
+    await journal.append(lease, records, status=state.status)
