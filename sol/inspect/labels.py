@@ -165,8 +165,13 @@ def detail_of(node: Node) -> str:
     return clean(node.reason)
 
 
+def is_split(node: Node) -> bool:
+    """Whether a node is a task that is split at present."""
+    return isinstance(node, TaskNode) and bool(node.generation)
+
+
 def dimension_of(node: Node) -> str:
-    """Along which dimension a node is split at present; "" when it is not."""
+    """Along which dimension a task is split at present; "" when it is not."""
     return clean(node.dimension) if isinstance(node, TaskNode) and node.generation else ""
 
 

@@ -129,7 +129,8 @@ async def _in_lines(session: Session) -> AsyncIterator[None]:
         node = session.state.nodes.get(event.node)
         if isinstance(event.data, Settled) and node is not None and node.depth <= 1:
             with suppress(OSError):
-                print(settled_line(event, node, session.state.above(node)), file=sys.stderr, flush=True)
+                line = settled_line(node, session.state.above(node), state=event.data.state)
+                print(line, file=sys.stderr, flush=True)
 
     session.listeners.append(told)
     try:

@@ -302,9 +302,8 @@ def _harmless() -> Iterator[None]:
         _log.exception("The run cannot be shown any more.")
 
 
-def settled_line(event: Event, node: Node, above: Node | None) -> str:
-    """One line on a node that has ended, for where nothing can be drawn."""
-    state = event.data.state if isinstance(event.data, Settled) else node.state
-    words = f"{labels.name_of(node.path)} {state}: {labels.title_of(node, above)}"
+def settled_line(node: Node, above: Node | None, *, state: str = "") -> str:
+    """One line on a node that has ended, for where nothing can be drawn; `state`: how, if it has gone on since."""
+    words = f"{labels.name_of(node.path)} {state or node.state}: {labels.title_of(node, above)}"
     detail = labels.detail_of(node)
     return f"{words} ({detail})" if detail else words

@@ -8,17 +8,13 @@ from luna.clock import Clock, SystemClock
 from sol.errors import UsageError
 from sol.inspect.page.data import About, page_data
 from sol.inspect.page.render import render
+from sol.inspect.reading import read_anyway
 from sol.journal import Liveness, StoredRun, owner_is_alive
-from sol.kinds import kind_of
 from sol.run import Run
 from sol.tree.events import Event
-from sol.tree.soundness import Salvage
 
 KILLED = "killed"
 """Status of a run that says that work goes on while nobody does any."""
-
-PAGE = 2_000
-"""Transitions that are read at a time."""
 
 _BUSY = frozenset({"pending", "running"})
 
@@ -41,13 +37,8 @@ async def write_page(run: Run, file: Path | str, *, clock: Clock | None = None) 
     now = (clock or SystemClock()).now()
     async with run.reader() as journal:
         stored = await journal.info(run.id)
-        read = Salvage(kind_of(stored).reading)
         events: list[Event] = []
-        after = 0
-        while rows := await journal.read(run.id, after=after, limit=PAGE):
-            after = rows[-1].seq
-            for row in rows:
-                events += read.take(row)
+        read = await read_anyway(journal, run.kind.reading, run.id, told=events.extend)
     about = about_run(stored, now=now, unread=read.faults)
     text = render(page_data(read.state, events, about))
     part = path.with_name(f".{path.name}.part")

@@ -9,7 +9,8 @@ from typing import Any
 from luna.clock import Clock
 from sol.inspect.page.data import About, Rows, about_data, note_activity, story_room
 from sol.inspect.page.story import EVENTS, story
-from sol.inspect.page.write import PAGE, about_run
+from sol.inspect.page.write import about_run
+from sol.inspect.reading import PAGE
 from sol.journal import Journal, Record, StoredRun
 from sol.kinds import kind_of
 from sol.tree.events import Event
