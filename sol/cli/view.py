@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import Any
 
 from rich.text import Text
 
@@ -58,7 +59,8 @@ class View:
     def told(self, event: Event) -> None:
         """Show an event. Never raises for what is wrong with the place where it is shown."""
         if isinstance(event.data, RunStarted) and not self._shown.quiet:
-            for warning in plain_event(event).get("warnings") or ():  # workflows have some
+            said: Any = plain_event(event).get("warnings") or ()  # workflows have some
+            for warning in said:
                 self._warn(str(warning))
         if self._shown.as_json:
             self._print(output.event_line(self._run.id, event))

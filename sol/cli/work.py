@@ -165,15 +165,18 @@ def node_of(run: Run, name: str) -> Node:
     return run.tree[path]
 
 
+def _named(run: Run, name: str) -> str:
+    """A node in a message."""
+    return f"{run.kind.noun.capitalize()} {name} of run {run.id}"
+
+
 def _asked_node(run: Run, name: str | None) -> str:
     """Path of the node whose question is answered."""
     questions = run.questions
     if name is not None:
         node = node_of(run, name)
         if node.path not in questions:
-            raise ConflictError(
-                f"{run.kind.noun.capitalize()} {name!r} of run {run.id} waits for no answer; it is {node.state}."
-            )
+            raise ConflictError(f"{_named(run, repr(name))} waits for no answer; it is {node.state}.")
         return node.path
     if not questions:
         raise ConflictError(f"Run {run.id} waits for no answer; it is {run.status}.")
@@ -194,9 +197,7 @@ def _what_is_new(run: Run, node: Node, new: New) -> dict[str, Any]:
     Source: S53.
     """
     if node.state == State.SUCCESS:
-        raise ConflictError(
-            f"{run.kind.noun.capitalize()} {labels.name_of(node.path)} of run {run.id} is solved; there is nothing to try again."
-        )
+        raise ConflictError(f"{_named(run, labels.name_of(node.path))} is solved; there is nothing to try again.")
     more: dict[str, Any] = {}
     if new.note and new.note.strip():
         more["note"] = new.note
@@ -210,8 +211,8 @@ def _what_is_new(run: Run, node: Node, new: New) -> dict[str, Any]:
         more["worker"] = spec.model_dump(mode="json", exclude_defaults=True)
     if node.ended and not node.resumable and not more:
         raise UsageError(
-            f"{run.kind.noun.capitalize()} {labels.name_of(node.path)} of run {run.id} ended {node.state}, and the same attempt would end so "
-            "again. Give it something new: --note TEXT, --worker KIND or --luna-model NAME."
+            f"{_named(run, labels.name_of(node.path))} ended {node.state}, and the same attempt would end so again. "
+            "Give it something new: --note TEXT, --worker KIND or --luna-model NAME."
         )
     return more
 
