@@ -23,6 +23,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    null,
     select,
     update,
 )
@@ -76,7 +77,7 @@ _CREATE = _Statement(
     insert(runs), "id", "created_t", "title", "meta", "status", "seq", "updated_t", "epoch", *_HOLDER
 )
 _CLAIM = _Statement(update(runs).where(runs.c.id == bindparam("run_id")), "epoch", *_HOLDER)
-_RELEASE = _Statement(update(runs).where(_held).values(dict.fromkeys(_HOLDER)))
+_RELEASE = _Statement(update(runs).where(_held).values({name: null() for name in _HOLDER}))
 _BEAT = _Statement(update(runs).where(_held).values(beat_t=bindparam("now")).returning(runs.c.no))
 _ADVANCE = _Statement(
     update(runs)
