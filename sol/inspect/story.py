@@ -109,7 +109,7 @@ def _checked(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
 def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     answer, kind = data["answer"], data["kind"]
     match answer:
-        case {"merged": list(merged), "conflict": conflict}:
+        case {"merged": [*merged], "conflict": conflict}:
             done = f"merged the work of {labels.number(len(merged), 'part')}: {', '.join(merged)}"
             yield labels.clean(done if merged else "there was nothing to merge")
             if conflict:
@@ -119,7 +119,7 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
                 )
         case {"landed": _, "note": note}:
             yield labels.clean(note)
-        case {"verdicts": list(verdicts)}:
+        case {"verdicts": [*verdicts]}:
             for one in verdicts:
                 yield labels.clean(f"judge: {'yes' if one['holds'] else 'no'}, {one['reason']}")
         case {"finding": finding, "remedy": remedy, "reason": reason}:
