@@ -100,6 +100,7 @@ _READ = _Statement(
         cast(transitions.c.data, LargeBinary),
         cast(func.coalesce(transitions.c.then_events, literal_column("''")), LargeBinary),
     )
+    .select_from(transitions)
     .join(
         runs,
         and_(
