@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from luna.protocol import Usage
-from sol.planner.protocol import PlannerRequest
 from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
     Answered,
@@ -22,6 +21,7 @@ from sol.tree.effects import (
     JudgeAnswer,
     Judged,
     JudgeRequest,
+    PlannerRequest,
     ReassessAnswer,
     ReassessRequest,
     Remedy,
