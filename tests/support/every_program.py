@@ -19,10 +19,10 @@ from sol.journal.owner import this_process
 from sol.kinds import kind_for, register
 from sol.settings import Lent
 from sol.tree import effects as f
-from sol.tree.events import Answer, Checked, Event, Outcome, Reported
+from sol.tree.events import Answer, Checked, Command, Event, Outcome, Reported
 from sol.tree.node import AnyState
-from sol.tree.values import NO_CAUSE, CheckResult, ReportData, SplitAnswer
-from tests.support.countdown import COUNT, Countdown, Counted, Countdowns, CountRequest
+from sol.tree.values import CheckResult, ReportData
+from tests.support.countdown import COUNT, Countdown, Countdowns, Counted, CountRequest
 from tests.support.planners import ScriptedPlanner, split_into, whole
 
 RUN = "brick7"
@@ -31,8 +31,11 @@ KINDS = ("tree", "workflow", "countdown")
 BEGAN = 1_000.0
 HERE = Path(__file__).parent
 
-Respond: TypeAlias = Callable[[Any, f.Request], Outcome | None]
-"""The outcome of an effect, given its key and its request; None: its process is killed before it has one."""
+STEPS = ("plan", "facts", "style", "look", "last")
+"""Steps of the workflow that a worker does."""
+
+Respond: TypeAlias = Callable[[Command, f.Request], Outcome | None]
+"""The outcome of an effect, given its command and its request; None: its process is killed before it has one."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def _fields(one: NewRecord) -> tuple[float, str, str, bytes, bytes]:
 
 def every_case() -> Iterator[Any]:
     """A pytest parameter for each kind in each situation."""
-    import pytest  # noqa: PLC0415 - for parametrised tests only
+    import pytest
 
     for kind in KINDS:
         for situation in SITUATIONS:
@@ -128,7 +131,7 @@ def _worker(_assignment: Any) -> Any:
 def _run(program: AnyProgram, state: AnyState, started: Event, respond: Respond) -> Iterator[tuple[Event, ...]]:
     """Take the start in, then one outcome after the other, a second apart."""
     now, arrived = BEGAN, [started]
-    open_: list[tuple[Any, f.Request]] = []
+    open_: list[tuple[Command, f.Request]] = []
     while True:
         step = take(program, state, arrived, now=now)
         yield from map(tuple, step.transitions)
@@ -160,8 +163,8 @@ def _tree(situation: str) -> tuple[object, Options, Respond]:
         "killed": None,
     }
 
-    def respond(command: Any, request: f.Request) -> Outcome | None:
-        common = {"kind": command.kind, "n": command.n, "seconds": 0.5}
+    def respond(command: Command, request: f.Request) -> Outcome | None:
+        common: dict[str, Any] = {"kind": command.kind, "n": command.n, "seconds": 0.5}
         match request:
             case f.AttemptRequest(assignment=assignment):
                 goal = assignment.goal
@@ -175,8 +178,8 @@ def _tree(situation: str) -> tuple[object, Options, Respond]:
                 return Checked(**common, results=(CheckResult("a check", "command", ok=True),))
             case f.JudgeRequest(questions=questions):
                 answer: f.AnswerValue = f.JudgeAnswer(tuple(f.Judged(holds=True, reason="seen") for _ in questions))
-            case f.SplitRequest(assignment=assignment) if assignment.goal in _SPLITS and not command.because.refused:
-                answer = _split(assignment.goal, command.n)
+            case f.SplitRequest(assignment=assignment) if assignment.goal in _SPLITS and command.n == 1:
+                answer = _SPLITS[assignment.goal]
             case f.SplitRequest():
                 answer = f.CannotSplit("one piece")
             case f.IntegrateRequest(parts=parts):
@@ -190,42 +193,28 @@ def _tree(situation: str) -> tuple[object, Options, Respond]:
     return Task.make(WALL), Options(), respond
 
 
-def _split(goal: str, n: int) -> SplitAnswer | f.CannotSplit:
-    return _SPLITS[goal] if n == 1 else f.CannotSplit("one piece")
-
-
 def _workflow(situation: str) -> tuple[object, Options, Respond]:
-    from sol.workflow.machine import Workflow  # noqa: PLC0415 - only for runs of workflows
+    from sol.workflow.machine import Workflow
 
-    words = {"success": "fine", "failed": "bad", "waiting": "unclear"}
+    last = {"success": 1, "failed": 2, "waiting": 3}
 
-    def respond(command: Any, request: f.Request) -> Outcome | None:
-        common = {"kind": command.kind, "n": command.n, "seconds": 0.5}
-        step = command.node.rpartition("/")[2]
-        match request:
-            case f.AttemptRequest():
-                if situation == "killed" and step.startswith("last"):
-                    return None
-                word = words.get(situation, "fine") if step.startswith("last") else "fine"
-                return Reported(**common, report=ReportData("SUCCESS", summary=word, result=_said(request, word)))
-            case f.FileRequest(texts=texts):
-                return Answer(**common, answer=f.FileAnswer(dict.fromkeys(texts, "0" * 64)))
-            case _:
-                return Answer(**common, answer=f.Judged(holds=True, reason="seen"))
+    def respond(command: Command, request: f.Request) -> Outcome | None:
+        common: dict[str, Any] = {"kind": command.kind, "n": command.n, "seconds": 0.5}
+        assert isinstance(request, f.AttemptRequest)
+        step = next(name for name in STEPS if name in command.node.rpartition("/")[2])
+        if step == "last" and situation == "killed":
+            return None
+        rule = last[situation] if step == "last" else 1
+        return Reported(**common, report=ReportData("SUCCESS", summary="done", result=f"well. [{step.upper()}:{rule}]"))
 
     workflow = Workflow.load(HERE / "files" / "every.yaml")
     return workflow, Options(task=WALL, interactive=True), respond
 
 
-def _said(request: f.AttemptRequest, word: str) -> Any:
-    """An answer that chooses the rule with this word in its condition."""
-    return f"It is {word}.\n[{word.upper()}]" if request.because is NO_CAUSE else word
-
-
 def _countdown(situation: str) -> tuple[object, Options, Respond]:
     register(Countdowns())
 
-    def respond(command: Any, request: f.Request) -> Outcome | None:
+    def respond(command: Command, request: f.Request) -> Outcome | None:
         assert isinstance(request, CountRequest)
         if situation == "killed" and request.number == 1:
             return None
