@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sol.core.assign import request
-from sol.core.decide import Step, step
-from sol.core.requests import CHECKS_OF_INTEGRATION
+from sol.core.decide import TreeProgram, TreeReading
+from sol.engine.step import Step, Transition, take
+from sol.journal import Record
 from sol.strategy.catalog import load_strategy
 from sol.strategy.schema import Strategy
-from sol.tree.events import Event, EventType
+from sol.tree.codec import Codec
+from sol.tree.effects import CHECKS_OF_INTEGRATION
+from sol.tree.events import Command, Event, EventType
 from sol.tree.fold import fold
-from sol.tree.node import Node, Tree
+from sol.tree.node import TaskNode, Tree
 
 GOAL = "sort the bricks by colour"
 
@@ -79,12 +81,29 @@ def reassessed(finding: str = "wrong_dimension", remedy: str = "give_up", **more
     }
 
 
+def fact(type_: str, node: str = "", data: Mapping[str, Any] | None = None) -> Event:
+    """An event from its data as the journal stores it."""
+    (event,) = TreeReading.codec.unfold(Record(1, 0.0, str(type_), node, json.dumps(data or {}).encode(), b""))
+    return event
+
+
+def stored(transitions: Iterable[Transition], codec: Codec = TreeReading.codec) -> list[Record]:
+    """The transitions as a journal has them."""
+    return [Record(seq, one[0].t, *codec.encode(one)) for seq, one in enumerate(transitions, start=1)]
+
+
+def reread(transitions: Iterable[Transition], codec: Codec = TreeReading.codec) -> list[Event]:
+    """The events as they come back from a journal."""
+    return [event for record in stored(transitions, codec) for event in codec.unfold(record)]
+
+
 class Scenario:
     """One run. Methods named after outcomes send the outcome of the node's effect in flight.
 
     Attributes:
         tree: The fold so far.
-        events: All events committed so far.
+        transitions: All transitions committed so far.
+        events: Their events.
         last: The newest step.
     """
 
@@ -99,26 +118,25 @@ class Scenario:
     ) -> None:
         self.strategy = strategy_of(strategy, **changes) if isinstance(strategy, str) else strategy
         self.tree = Tree()
+        self.transitions: list[Transition] = []
         self.events: list[Event] = []
         self.now = 1000.0
         self.last = Step([], [])
-        self.send(
-            Event(
-                EventType.RUN_STARTED,
-                "",
-                {
-                    "assignment": dict(assignment or assignment_of()),
-                    "worker": {"kind": "function"},
-                    "sol": sol,
-                    "strategy": self.strategy.model_dump(mode="json"),
-                    **({"isolation": "worktree", "base": "base"} if apart else {}),
-                },
-            )
+        self.takes(
+            EventType.RUN_STARTED,
+            "",
+            {
+                "assignment": dict(assignment or assignment_of()),
+                "worker": {"kind": "function"},
+                "sol": sol,
+                "strategy": self.strategy.model_dump(mode="json"),
+                **({"isolation": "worktree", "base": "base"} if apart else {}),
+            },
         )
 
     # --- looking ---
 
-    def __getitem__(self, path: str) -> Node:
+    def __getitem__(self, path: str) -> TaskNode:
         return self.tree.nodes[path]
 
     @property
@@ -138,34 +156,43 @@ class Scenario:
         """Types of the events of a node, or of all."""
         return [str(event.type) for event in self.events[since:] if path is None or event.node == path]
 
-    def data(self, type_: EventType, path: str = "") -> dict[str, Any]:
-        """Data of the newest event of this type on a node."""
+    def data(self, type_: EventType, path: str = "") -> Any:
+        """Payload of the newest event of this type on a node."""
         return next(event.data for event in reversed(self.events) if event.type == type_ and event.node == path)
 
     def asked(self, path: str = "") -> Any:
         """The request of the node's effect in flight."""
-        return request(self.tree, self._command(path), self.strategy)
+        return self.program.request(self.tree, self._command(path))
 
     def replayed(self) -> Tree:
-        """The tree that the committed events make after a trip through JSON."""
-        return fold(reread(self.events))
+        """The tree that the committed transitions make after a trip through the journal's codec."""
+        return fold(reread(self.transitions))
 
     # --- sending ---
 
+    @property
+    def program(self) -> TreeProgram:
+        return TreeProgram(self.strategy)
+
     def send(self, *facts: Event, stopping: bool = False) -> list[Event]:
         self.now += 1.0
-        self.last = step(self.tree, facts, self.strategy, stopping=stopping, now=self.now)
+        self.last = take(self.program, self.tree, facts, stopping=stopping, now=self.now)
+        self.transitions += self.last.transitions
         self.events += self.last.events
         return self.last.events
 
-    def _command(self, path: str) -> Any:
+    def takes(self, type_: str, path: str = "", data: Mapping[str, Any] | None = None) -> list[Event]:
+        """Send one fact, given its data as the journal stores it."""
+        return self.send(fact(type_, path, data))
+
+    def _command(self, path: str) -> Command:
         found = [command for command in self.tree.inflight.values() if command.node == path]
         assert found, f"nothing of {path!r} is in flight; there are {self.doing}"
         return found[-1]
 
     def outcome(self, type_: EventType, path: str = "", **data: Any) -> Event:
         command = self._command(path)
-        return Event(type_, path, {"kind": command.kind, "n": command.n, "seconds": 1.0, **data})
+        return fact(type_, path, {"kind": command.kind, "n": command.n, "seconds": 1.0, **data})
 
     def reports(self, report: Mapping[str, Any], path: str = "", **more: Any) -> list[Event]:
         usage = more.pop("usage", {"calls": 1})
@@ -211,27 +238,22 @@ class Scenario:
         return self.send(self.outcome(EventType.LOST, path, lost=kind, reason="asked to wait", usage={"calls": 1}))
 
     def cancel(self, path: str = "") -> list[Event]:
-        return self.send(Event(EventType.CANCEL_REQUESTED, path, {"reason": "", "by": "ann"}))
+        return self.takes(EventType.CANCEL_REQUESTED, path, {"reason": "", "by": "ann"})
 
     def retry(self, path: str = "", **more: Any) -> list[Event]:
-        return self.send(Event(EventType.RETRY_REQUESTED, path, more))
+        return self.takes(EventType.RETRY_REQUESTED, path, more)
 
     def tell(self, text: str, path: str = "") -> list[Event]:
         """Answer the node's question."""
-        return self.send(Event(EventType.ANSWERED, path, {"text": text, "by": "ann", "at": self.now}))
+        return self.takes(EventType.ANSWERED, path, {"text": text, "by": "ann", "at": self.now})
 
     def interrupt(self) -> list[Event]:
         """Stop all that runs, as a session does."""
         stopped = [
-            Event(EventType.INTERRUPTED, c.node, {"kind": c.kind, "n": c.n, "cause": "interrupt", "reason": "stopped"})
+            fact(EventType.INTERRUPTED, c.node, {"kind": c.kind, "n": c.n, "cause": "interrupt", "reason": "stopped"})
             for c in self.tree.inflight.values()
         ]
         return self.send(*stopped, stopping=True)
 
     def resume(self, **data: Any) -> list[Event]:
-        return self.send(Event(EventType.RESUMED, "", data))
-
-
-def reread(events: Iterable[Event]) -> list[Event]:
-    """The events as they come back from a journal."""
-    return [Event(EventType(e.type), e.node, json.loads(json.dumps(e.data)), e.t) for e in events]
+        return self.takes(EventType.RESUMED, "", data)

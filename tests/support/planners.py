@@ -5,29 +5,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from luna.protocol import Usage
-from sol.core.requests import (
+from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
-    Answer,
     Answered,
+    AnswerValue,
     AtomicAnswer,
     AtomicRequest,
     CannotSplit,
-    ChildPlan,
     Claim,
     Finding,
     How,
     IntegrateAnswer,
     IntegrateRequest,
+    IntegrationCheck,
     JudgeAnswer,
     Judged,
     JudgeRequest,
+    PlannerRequest,
     ReassessAnswer,
     ReassessRequest,
     Remedy,
-    SplitAnswer,
     SplitRequest,
 )
-from sol.planner.protocol import PlannerRequest
+from sol.tree.values import ChildPlan, SplitAnswer
 
 
 def split_into(*goals: str, sequential: bool = False, **changes: Any) -> SplitAnswer:
@@ -57,9 +57,9 @@ class ScriptedPlanner:
 
     def __init__(
         self,
-        splits: Mapping[str, Any] | Callable[[SplitRequest], Answer] | None = None,
+        splits: Mapping[str, Any] | Callable[[SplitRequest], AnswerValue] | None = None,
         *,
-        answer: Callable[[PlannerRequest], Answer | None] = lambda request: None,
+        answer: Callable[[PlannerRequest], AnswerValue | None] = lambda request: None,
         usage: Usage = _ONE_CALL,
     ) -> None:
         self._splits = splits or {}
@@ -74,7 +74,7 @@ class ScriptedPlanner:
         given = self._answer(request)
         return Answered(self._default(request) if given is None else given, self._usage)
 
-    def _default(self, request: PlannerRequest) -> Answer:
+    def _default(self, request: PlannerRequest) -> AnswerValue:
         match request:
             case SplitRequest():
                 return self._split(request)
@@ -83,26 +83,25 @@ class ScriptedPlanner:
             case IntegrateRequest():
                 return whole({part.path: part.result for part in request.parts})
             case AtomicRequest():
-                known = isinstance(self._splits, Mapping) and request.assignment["goal"] in self._splits
+                known = isinstance(self._splits, Mapping) and request.assignment.goal in self._splits
                 return AtomicAnswer(atomic=not known, reason="so")
             case ReassessRequest():
                 return ReassessAnswer(Finding.WRONG_DIMENSION, Remedy.GIVE_UP, "as it is")
             case _:
                 return Judged(holds=True, reason="seen")
 
-    def _split(self, request: SplitRequest) -> Answer:
+    def _split(self, request: SplitRequest) -> AnswerValue:
         if callable(self._splits):
             return self._splits(request)
-        found = self._splits.get(str(request.assignment["goal"]))
+        found = self._splits.get(request.assignment.goal)
         if found is None:
             return CannotSplit("one piece")
         if callable(found):
-            answer: Answer = found(request)
+            answer: AnswerValue = found(request)
             return answer
         if isinstance(found, Sequence):
             before = sum(
-                isinstance(one, SplitRequest) and one.assignment["goal"] == request.assignment["goal"]
-                for one in self.asked
+                isinstance(one, SplitRequest) and one.assignment.goal == request.assignment.goal for one in self.asked
             )
             return found[min(before, len(found)) - 1]  # type: ignore[no-any-return]  # the test's own table
         return found  # type: ignore[no-any-return]  # the test's own table
@@ -110,5 +109,5 @@ class ScriptedPlanner:
 
 def whole(result: Any, *, wrong: Sequence[str] = (), left_open: Sequence[str] = ()) -> IntegrateAnswer:
     """An integration; `wrong` names the checks that do not hold."""
-    checks = {name: {"ok": name not in wrong, "note": f"about {name}"} for name in CHECKS_OF_INTEGRATION}
+    checks = {name: IntegrationCheck(name not in wrong, f"about {name}") for name in CHECKS_OF_INTEGRATION}
     return IntegrateAnswer(result, "put together", checks, tuple(left_open))

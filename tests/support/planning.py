@@ -1,24 +1,34 @@
-"""Requests to planners, and parts of tasks."""
+"""Requests to planners, from what a test says of them in plain values, and parts of tasks."""
 
 from typing import Any
 
-from sol.core.requests import Part, SplitRequest
+from sol.tree.effects import Part, SplitRequest
+from sol.tree.values import AssignmentData, ReportData, read
 
 TASK: dict[str, Any] = {
     "goal": "Convert the records.",
     "context": "none",
     "inputs": {},
     "constraints": [],
-    "expected_output": {"description": "the converted records", "json_schema": {"type": "array"}, "files": []},
-    "success_criteria": [{"command": "check", "exit_code": 0, "timeout_s": 120.0}],
+    "expected_output": {"description": "the converted records", "json_schema": {"type": "array"}},
+    "success_criteria": [{"command": "check"}],
     "stop_conditions": ["a record cannot be read"],
 }
 
 
+def assigned(**changes: Any) -> AssignmentData:
+    """The task with other fields."""
+    return read(AssignmentData, TASK | changes)
+
+
+def reported(report: dict[str, Any] | None) -> ReportData | None:
+    return None if report is None else read(ReportData, {"status": "STUCK"} | report)
+
+
 def split_request(**changes: Any) -> SplitRequest:
     fields: dict[str, Any] = {
-        "assignment": TASK | {"inputs": changes.pop("inputs", {})},
-        "report": None,
+        "assignment": assigned(inputs=changes.pop("inputs", {})),
+        "report": reported(changes.pop("report", None)),
         "dimensions": (),
         "splitter": "auto",
         "arity": 2,

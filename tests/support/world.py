@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from luna.protocol import FailedKind, StuckKind
 from sol.core.assign import request
-from sol.core.requests import AttemptRequest, Finding, IntegrateRequest, Kind, MergeRequest, Place, Remedy
 from sol.strategy.schema import Strategy
+from sol.tree.effects import AttemptRequest, Finding, IntegrateRequest, Kind, MergeRequest, Place, Remedy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.node import Tree
-from tests.support.core import GOAL, child, parts, strategy_of
+from sol.tree.values import JUDGED
+from tests.support.core import GOAL, child, fact, parts, strategy_of
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -141,29 +142,29 @@ class World:
 
     def outcome(self, tree: Tree, command: Command, draw: Draw) -> Event:
         most = self.strategy.budget.per_call.tokens or 40
-        calls = command.reserve.get("calls", 0)
+        calls = command.reserve.calls if command.reserve is not None else 0
         usage: dict[str, Any] = {"calls": calls, "tokens": draw(st.integers(0, most)) if calls else 0}
         data: dict[str, Any] = {"kind": command.kind, "n": command.n, "seconds": 0.5, "usage": usage}
         if draw(st.integers(0, 9)) == 0:
             lost = draw(st.sampled_from(["rate_limit", "planner", "cancelled"]))
-            return Event(EventType.LOST, command.node, {**data, "lost": lost, "reason": "lost"})
+            return fact(EventType.LOST, command.node, {**data, "lost": lost, "reason": "lost"})
         asked = request(tree, command, self.strategy)
         if isinstance(asked, AttemptRequest | IntegrateRequest) and asked.place is not None:
             data["snapshot"] = self._work(asked.place, [label for label, _ in asked.place.sides])
         if command.kind == Kind.ATTEMPT:
-            return Event(EventType.REPORTED, command.node, {**data, "report": draw(reports)})
+            return fact(EventType.REPORTED, command.node, {**data, "report": draw(reports)})
         if isinstance(asked, MergeRequest):
-            return Event(EventType.ANSWER, command.node, {**data, "answer": self._merge(asked, draw)})
+            return fact(EventType.ANSWER, command.node, {**data, "answer": self._merge(asked, draw)})
         if command.kind == Kind.CHECK:
-            criteria = tree.nodes[command.node].assignment["success_criteria"]
+            criteria = tree.nodes[command.node].assignment.success_criteria
             del data["usage"]
-            oks = [draw(st.booleans()) if "command" in one else None for one in criteria]
+            oks = [draw(st.booleans()) if one.kind == "command" else None for one in criteria]
             results = [
                 {"criterion": str(n), "kind": "text" if ok is None else "command", "ok": ok, "detail": "seen"}
                 for n, ok in enumerate(oks)
             ]
-            return Event(EventType.CHECKED, command.node, {**data, "results": results})
-        return Event(EventType.ANSWER, command.node, {**data, "answer": self._answer(tree, command, draw)})
+            return fact(EventType.CHECKED, command.node, {**data, "results": results})
+        return fact(EventType.ANSWER, command.node, {**data, "answer": self._answer(tree, command, draw)})
 
     def _work(self, place: Place, labels: list[str]) -> str:
         """A new snapshot: that of the base with these sides, and what was done on top of it."""
@@ -188,8 +189,8 @@ class World:
             case Kind.ATOMIC:
                 return {"atomic": draw(st.booleans()), "reason": "so"}
             case Kind.JUDGE:
-                criteria = tree.nodes[command.node].assignment["success_criteria"]
-                return {"verdicts": [draw(verdict) for one in criteria if "text" in one or "ai" in one]}
+                criteria = tree.nodes[command.node].assignment.success_criteria
+                return {"verdicts": [draw(verdict) for one in criteria if one.kind in JUDGED]}
             case Kind.SPLIT:
                 return self._split(tree, command, draw)
             case Kind.LAND:
@@ -210,7 +211,7 @@ class World:
         if shape == "cannot":
             return {"cannot": "nothing to split along"}
         node = tree.nodes[command.node]
-        parent = node.assignment["goal"]
+        parent = node.assignment.goal
         count = draw(st.integers(2, self.strategy.arity))
         children = [child(self._goal()) for _ in range(count)]
         match shape:
