@@ -116,7 +116,7 @@ class Stops(RuleBasedStateMachine):
     def lose(self) -> None:
         """An effect is lost, the others go on to their end; a resume takes the lost one up again."""
         command = self.walk.open.pop(0)
-        if self.walk.machine.visit(command.node).monitor >= 0:
+        if self.walk.machine.nodes[command.node].monitor >= 0:
             self.walk.open.insert(0, command)  # a lost judge changes the way, as it should
             return
         self.walk.take(Event(command.node, Lost(kind=command.kind, n=command.n, lost="outage", reason="x")))
