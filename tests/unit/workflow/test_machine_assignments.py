@@ -6,15 +6,20 @@ from typing import Any
 
 import pytest
 
-from luna.protocol import Assignment, Success
+from luna.protocol import Assignment, Success, WorkerSpec
 from luna.testing import ScriptedWorker
-from sol.journal import MemoryJournal
-from sol.solver import Sol
-from sol.tree.values import WorkerData
+from sol.strategy.catalog import load_strategy
+from sol.tree.effects import AttemptRequest
+from sol.tree.events import Command
+from sol.tree.values import ReportData, WorkerData
 from sol.workflow.machine import Workflow
 from sol.workflow.machine.definition import Step
+from sol.workflow.machine.prepare import ready
+from sol.workflow.machine.program import MachineProgram
+from sol.workflow.machine.state import Visit
 from sol.workflow.machine.tools import worker_for
 from tests.unit.workflow.running import ONE, agreeing, file, first_tag, loaded, sol_of
+from tests.unit.workflow.walk import Walk, tag, workflow_of
 
 
 @pytest.mark.req("R13", "R15", "S26")
@@ -101,7 +106,7 @@ async def test_report_directory_that_leads_outside_stops_the_step(tmp_path: Path
     assert list(outside.iterdir()) == []
 
 
-async def test_limits_of_tools_are_handed_to_agents_only(tmp_path: Path) -> None:
+def test_limits_of_tools_are_handed_to_agents_only() -> None:
     text = """
 name: tools
 steps:
@@ -125,27 +130,20 @@ steps:
     allowed_tools: [Read]
     rules: [{condition: a, next: COMPLETE}]
 """
-    made: list[Any] = []
-    worker = ScriptedWorker(agreeing)
+    workflow = workflow_of(text)
+    program = MachineProgram(workflow, load_strategy("single"))
+    tools: list[Any] = []
 
-    class Sols(Sol):
-        def _make_worker(self, spec: Any, processes: Any, base_url: Any) -> Any:
-            made.append(spec)
-            return worker
+    def answer(visit: Visit, command: Command) -> ReportData:
+        request = program.request(done.machine, command)
+        assert isinstance(request, AttemptRequest)
+        tools.append(request.worker.options.get("tools"))
+        return tag(visit, 1)
 
-        def _require_model(self, spec: Any) -> None:
-            """Whatever is asked for is there."""
-
-    sol = Sols(worker=worker, store=MemoryJournal(), workspace=tmp_path)
-    run = await sol.asolve(loaded(tmp_path, text), task="x")
-    assert run.status == "success"
-    assert [spec.options.get("tools") for spec in made] == [
-        ["list_files", "read_file", "search_files", "run_command"],
-        ["read_file"],
-        None,
-        None,
-    ]
-    warnings = run.state.config.warnings
+    done = Walk(workflow, answer)
+    assert done.run().status == "success"
+    assert tools == [["list_files", "read_file", "search_files", "run_command"], ["read_file"], None, None]
+    warnings = [one.message for one in ready(workflow, WorkerSpec(kind="given"), judges=False)]
     assert any("allowed_tools of other: a worker of kind 'given' cannot honour it" in one for one in warnings)
     assert any("there are no tools like WebSearch here" in one for one in warnings)
 
