@@ -19,7 +19,7 @@ from sol.inspect.ui.follow import Followed
 from sol.inspect.ui.guard import POST_HEADER, Secrets
 from sol.journal import Lease, MemoryJournal, NewRecord, RunInfo, this_process
 from sol.run import Run
-from sol.workflow.machine.runner import KIND
+from sol.workflow.machine.events import KIND
 from tests.support.pages import a_sol, builder
 from tests.support.runs import task
 
