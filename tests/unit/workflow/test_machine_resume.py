@@ -9,7 +9,7 @@ from luna.protocol import Failed, Success
 from luna.testing import ScriptedWorker
 from sol.errors import ConflictError
 from sol.strategy.schema import Budget
-from sol.workflow.machine import DefinitionChangedError, Workflow
+from sol.workflow.machine import DefinitionChangedError, Workflow, WorkflowError
 from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, asking, file, loaded, sol_of
 
 
@@ -156,3 +156,15 @@ async def test_retry_of_a_run_is_refused_unless_it_has_ended_with_the_step(tmp_p
     sol.worker = worker = ScriptedWorker(agreeing)
     again = await sol.aresume(run.id)
     assert (again.status, dict(worker.calls)) == ("success", {"do b": 1, "do c": 1})
+
+
+async def test_run_whose_texts_its_caller_knows_goes_on_with_the_workflow_that_is_given(tmp_path: Path) -> None:
+    path = file(tmp_path, ASK.replace("choose one", "unwritten"))
+    workflow = Workflow.load(path, texts=lambda kind, name: f"{kind} {name}")
+    sol = sol_of(tmp_path, ScriptedWorker(agreeing))
+    run = await sol.asolve(workflow, task="x", max_steps=0)
+    assert run.status == "exhausted"
+    with pytest.raises(WorkflowError, match="no text found for the instruction 'unwritten'"):
+        await sol.aresume(run.id, max_steps=1)
+    again = await sol.aresume(run.id, max_steps=1, definition=workflow)
+    assert (again.status, again.result) == ("success", "instruction unwritten [S:1]")
