@@ -16,9 +16,8 @@ from sol.engine.program import Reaction
 from sol.strategy.schema import Strategy
 from sol.tree.effects import CannotSplit, Claim, How, Judged, Kind, normalised
 from sol.tree.events import AssignmentChanges, Created, Refused, Split
-from sol.tree.fold import changed
 from sol.tree.node import DIGITS, State, TaskNode, Tree
-from sol.tree.values import Cause, ChildPlan, CriterionData, ExpectedData, SplitAnswer, plain, read
+from sol.tree.values import Cause, ChildPlan, CriterionData, Json, SplitAnswer, plain, read
 
 _PORTION = re.compile(r"\b(half|part|parts|portion|rest|remainder|remaining|first|second)\b")
 _EXECUTED = ("command", "python")
@@ -109,22 +108,30 @@ def _flaw(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> str | None:
 
 def _bad_assignment(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> str | None:
     """Refuse criteria that cannot be read, and commands that nobody but the model asked for."""
-    own_checks = [plain(one) for one in node.assignment.success_criteria]
     for criterion in child.success_criteria:
         executed = isinstance(criterion, Mapping) and any(kind in criterion for kind in _EXECUTED)
-        if executed and criterion not in own_checks:
+        if executed and not _is_own(node, criterion):
             return f"criterion {criterion!r} would run something that the task does not name"
+    own = _as_given(node, child, how=answer.how)
+    if own.keys() <= {"inputs"}:
+        return None
     try:
-        own = changes(node, child, how=answer.how)
-        if own == AssignmentChanges(inputs=own.inputs):
-            return None
-        Assignment.model_validate(plain(changed(node.assignment, own)))
+        Assignment.model_validate(plain(node.assignment) | own)
+        read(AssignmentChanges, own)
     except ValidationError as error:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    except msgspec.ValidationError as error:
+    except msgspec.ValidationError as error:  # a number that is given as a text, say
         return str(error)
     return None
+
+
+def _is_own(node: TaskNode, criterion: Json) -> bool:
+    """Whether a criterion is one of the task's own."""
+    try:
+        return read(CriterionData, criterion) in node.assignment.success_criteria
+    except msgspec.ValidationError:
+        return False
 
 
 def _no_progress(tree: Tree, node: TaskNode, answer: SplitAnswer) -> tuple[str, str] | None:
@@ -174,26 +181,25 @@ def _accept(node: TaskNode, answer: SplitAnswer, out: Reaction) -> None:
 
 
 def changes(node: TaskNode, child: ChildPlan, *, how: str) -> AssignmentChanges:
-    """The fields in which a child's assignment differs from its parent's.
+    """The fields in which a child's assignment differs from its parent's; the child's was found to be readable."""
+    return read(AssignmentChanges, _as_given(node, child, how=how))
 
-    Raises:
-        msgspec.ValidationError: If a criterion or the expected output is none.
-    """
-    expected: ExpectedData | None = None
+
+def _as_given(node: TaskNode, child: ChildPlan, *, how: str) -> dict[str, Json]:
+    """The same fields as the planner gave them."""
+    found: dict[str, Json] = {}
+    if child.goal != node.assignment.goal:
+        found["goal"] = child.goal
+    if child.inputs is not None:
+        found["inputs"] = child.inputs
+    if child.success_criteria:
+        found["success_criteria"] = [{"text": one} if isinstance(one, str) else one for one in child.success_criteria]
     if child.expected_output is not None:
-        given = child.expected_output
-        expected = ExpectedData(given) if isinstance(given, str) else read(ExpectedData, given)
+        expected = child.expected_output
+        found["expected_output"] = {"description": expected} if isinstance(expected, str) else expected
     elif how != How.INPUTS and not same_task(node, child):
-        expected = ExpectedData(f"The result of: {child.goal}")
-    criteria = tuple(
-        CriterionData(text=one) if isinstance(one, str) else read(CriterionData, one) for one in child.success_criteria
-    )
-    return AssignmentChanges(
-        goal=child.goal if child.goal != node.assignment.goal else None,
-        inputs=child.inputs,
-        expected_output=expected,
-        success_criteria=criteria or None,
-    )
+        found["expected_output"] = {"description": f"The result of: {child.goal}"}
+    return found
 
 
 # --- sameness --------------------------------------------------------------------------------------------------------

@@ -23,10 +23,10 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
-    null,
     select,
     update,
 )
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from sol.errors import ConflictError
@@ -62,22 +62,20 @@ class _Statement:
     @functools.cached_property
     def constants(self) -> dict[str, Any]:
         """The parameters that SQLAlchemy made for values within the statement."""
-        return {name: value for name, value in self._compiled.params.items() if value is not None}
+        return {name: bound.value for bound, name in self._compiled.bind_names.items() if not bound.required}
 
     @functools.cached_property
-    def _compiled(self) -> Any:
-        return self._core.compile(dialect=DIALECT, column_keys=self._columns)
+    def _compiled(self) -> SQLCompiler:
+        return DIALECT.statement_compiler(DIALECT, self._core, column_keys=self._columns)
 
 
 _SHIFT: ColumnElement[int] = literal_column(str(RUN_SHIFT), BigInteger)
 _held: ColumnElement[bool] = and_(
     runs.c.id == bindparam("run_id"), runs.c.epoch == bindparam("held_epoch"), runs.c.token == bindparam("held_token")
 )
-_CREATE = _Statement(
-    insert(runs), "id", "created_t", "title", "meta", "status", "seq", "updated_t", "epoch", *_HOLDER
-)
+_CREATE = _Statement(insert(runs), "id", "created_t", "title", "meta", "status", "seq", "updated_t", "epoch", *_HOLDER)
 _CLAIM = _Statement(update(runs).where(runs.c.id == bindparam("run_id")), "epoch", *_HOLDER)
-_RELEASE = _Statement(update(runs).where(_held).values({name: null() for name in _HOLDER}))
+_RELEASE = _Statement(update(runs).where(_held).values(dict.fromkeys(_HOLDER)))
 _BEAT = _Statement(update(runs).where(_held).values(beat_t=bindparam("now")).returning(runs.c.no))
 _ADVANCE = _Statement(
     update(runs)
@@ -100,12 +98,10 @@ _READ = _Statement(
         cast(transitions.c.data, LargeBinary),
         cast(func.coalesce(transitions.c.then_events, literal_column("''")), LargeBinary),
     )
-    .select_from(transitions)
-    .join(
+    .join_from(
         runs,
-        and_(
-            transitions.c.id > runs.c.no * _SHIFT + bindparam("after"), transitions.c.id < (runs.c.no + 1) * _SHIFT
-        ),
+        transitions,
+        and_(transitions.c.id > runs.c.no * _SHIFT + bindparam("after"), transitions.c.id < (runs.c.no + 1) * _SHIFT),
     )
     .where(runs.c.id == bindparam("run_id"))
     .order_by(transitions.c.id)

@@ -48,11 +48,13 @@ JUDGED = frozenset({"ai", "text"})
 """Kinds of criteria that only words can answer."""
 
 S = TypeVar("S")
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 def plain(value: object) -> dict[str, Json]:
     """A value as the JSON object that is stored of it."""
-    found: dict[str, Json] = msgspec.to_builtins(value)
+    found: dict[str, Json] = _decode(_encode(value))  # `to_builtins` leaves tuples
     return found
 
 

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from luna.protocol import Assignment
 from luna.text import size_bytes
+from sol.tree.values import plain
 from tests.support.core import GOAL, Scenario, assignment_of, child, failed, stuck
 
 FIELDS = {
@@ -75,7 +76,7 @@ def test_every_luna_gets_all_seven_fields() -> None:
     run.reports(stuck())
     run.splits("find red", "find blue")
     for path in ("0", "1"):
-        told = Assignment.model_validate(run.asked(path).assignment)
+        told = Assignment.model_validate(plain(run.asked(path).assignment))
         assert told.stop_conditions == ("a brick has no colour",)
         assert told.expected_output.description == f"The result of: {told.goal}"
 
@@ -83,14 +84,14 @@ def test_every_luna_gets_all_seven_fields() -> None:
 @pytest.mark.req("S33")
 def test_context_holds_what_this_task_needs_and_no_more() -> None:
     run = Scenario()
-    assert run.asked().assignment["context"] == "none"
+    assert run.asked().assignment.context == "none"
     run.reports(stuck())
     run.splits("find red", "find blue")
-    assert run.asked("0").assignment["context"] == f"This is part of: {GOAL}\nWhat stopped it: the lamp is out"
+    assert run.asked("0").assignment.context == f"This is part of: {GOAL}\nWhat stopped it: the lamp is out"
     run.solves("1", result="two blue")
     run.reports(stuck("no ladder"), "0")
     run.splits("look up", "look down", path="0")
-    context = run.asked("00").assignment["context"]
+    context = run.asked("00").assignment.context
     assert "This is part of: find red" in context
     assert "no ladder" in context
     assert "two blue" in context
@@ -102,11 +103,11 @@ def test_context_keeps_to_its_size_and_keeps_what_is_new() -> None:
     run = Scenario(context_bytes=256)
     run.reports(stuck("x" * 1000, question="which lamp?"))
     run.tell("the one upstairs")
-    context = run.asked().assignment["context"]
+    context = run.asked().assignment.context
     assert size_bytes(context) <= 256
     run.reports(stuck("y" * 1000))
     run.splits("find red", "find blue")
-    context = run.asked("0").assignment["context"]
+    context = run.asked("0").assignment.context
     assert size_bytes(context) <= 256
     assert "bytes left out" in context
 
@@ -117,7 +118,7 @@ def test_answers_and_findings_reach_the_parts_of_the_task() -> None:
     run.tell("the one upstairs")
     run.reports(stuck())
     run.splits(child(GOAL, inputs={"bricks": [1]}, success_criteria=()), child("find blue"), how="inputs")
-    assert "Known: Answer to “which lamp?”: the one upstairs" in run.asked("0").assignment["context"]
+    assert "Known: Answer to “which lamp?”: the one upstairs" in run.asked("0").assignment.context
 
 
 def test_result_of_the_part_before_reaches_all_parts_of_the_one_after() -> None:
@@ -127,12 +128,12 @@ def test_result_of_the_part_before_reaches_all_parts_of_the_one_after() -> None:
     run.solves("0", result="the plan")
     run.splits("first step", "second step", path="1", sequential=True)
     run.answers({"cannot": "one piece"}, "10")
-    assert run.asked("10").assignment["inputs"]["previous"] == "the plan"
+    assert run.asked("10").assignment.inputs["previous"] == "the plan"
     run.solves("10", result="step done")
     run.answers({"cannot": "one piece"}, "11")
     told = run.asked("11").assignment
-    assert told["inputs"]["previous"] == "step done"
-    assert 'Done already: make a plan. Result: "the plan"' in told["context"]
+    assert told.inputs["previous"] == "step done"
+    assert 'Done already: make a plan. Result: "the plan"' in told.context
 
 
 def test_attempt_after_parts_knows_what_they_found() -> None:
@@ -142,6 +143,6 @@ def test_attempt_after_parts_knows_what_they_found() -> None:
     run.solves("0", result="3 red")
     run.reports(failed(), "1")
     run.answers({"finding": "definition_wrong", "remedy": "redefine", "reason": "so", "information": "skip blue"})
-    context = run.asked().assignment["context"]
+    context = run.asked().assignment.context
     assert 'Done already: find red. Result: "3 red"' in context
     assert "New: skip blue" in context

@@ -2,16 +2,17 @@
 
 import pytest
 
-from sol.core.requests import AttemptRequest
-from sol.tree.events import Event, EventType
-from tests.support.core import Scenario, assignment_of, failed, stuck, success
+from sol.tree.effects import AttemptRequest
+from sol.tree.events import EventType, Started
+from sol.tree.values import Cause, CriterionData
+from tests.support.core import Scenario, assignment_of, fact, failed, stuck, success
 
 
 @pytest.mark.req("S01")
 def test_goal_and_criteria_are_recorded_before_anything_is_delegated() -> None:
     run = Scenario()
     assert run.types() == ["run_started", "created", "started"]
-    assert run[""].assignment["success_criteria"] == [{"text": "they are in order"}]
+    assert run[""].assignment.success_criteria == (CriterionData(text="they are in order"),)
 
 
 @pytest.mark.req("S04", "S08")
@@ -29,7 +30,7 @@ def test_task_is_only_ever_worked_on_by_attempts_of_a_luna() -> None:
     run = Scenario()
     run.reports(stuck())
     run.splits("find red", "find blue")
-    works = [e for e in run.events if e.type == EventType.STARTED and e.data["kind"] == "attempt"]
+    works = [e for e in run.events if isinstance(e.data, Started) and e.data.kind == "attempt"]
     assert [event.node for event in works] == ["", "0", "1"]
 
 
@@ -37,24 +38,22 @@ def test_task_is_only_ever_worked_on_by_attempts_of_a_luna() -> None:
 def test_each_decision_is_on_the_node_with_the_rule_that_led_to_it() -> None:
     run = Scenario()
     run.reports(stuck())
-    assert [(one["section"], one["condition"], one["next"]) for one in run[""].decisions] == [
-        ("report", "STUCK", "split")
-    ]
+    assert [(one.section, one.condition, one.next) for one in run[""].decisions] == [("report", "STUCK", "split")]
     run.splits("find red", "find blue")
     run.solves("0")
     run.reports(failed(), "1")
     assert run["1"].reason == "there are no bricks"
-    assert run[""].decisions[-1]["condition"] == 'any("failed")'
-    assert run[""].decisions[-1]["read"]["children"] == [["0", "success"], ["1", "failed"]]
+    assert run[""].decisions[-1].condition == 'any("failed")'
+    assert run[""].decisions[-1].read["children"] == [["0", "success"], ["1", "failed"]]
 
 
 @pytest.mark.req("S05")
 def test_suggestions_of_a_report_are_kept_and_change_nothing() -> None:
     run = Scenario()
-    before = dict(run[""].assignment)
+    before = run[""].assignment
     run.reports(success(suggestions={"tasks": ["buy bricks"], "success_criteria": []}))
     assert run[""].report is not None
-    assert run[""].report["suggestions"]["tasks"] == ["buy bricks"]
+    assert run[""].report.suggestions["tasks"] == ["buy bricks"]
     assert run[""].assignment == before
     assert list(run.tree.nodes) == [""]
 
@@ -63,7 +62,7 @@ def test_suggestions_of_a_report_are_kept_and_change_nothing() -> None:
 def test_stop_for_leaving_the_scope_is_stuck_of_kind_scope() -> None:
     run = Scenario()
     run.reports(stuck("touched secrets.txt, which is excluded", kind="scope"))
-    assert run.data(EventType.ANALYSED)["kind"] == "scope"
+    assert run.data(EventType.ANALYSED).kind == "scope"
     assert run.doing == [":split"]
 
 
@@ -72,10 +71,10 @@ def test_empty_blocker_is_asked_for_once_then_counts_as_unspecified() -> None:
     run = Scenario()
     run.reports(stuck("  "))
     assert run.doing == [":attempt"]
-    assert run.tree.inflight["", "attempt", 2].because == {"new": "constraint", "what": "name_blocker"}
-    assert "named no blocker" in run.asked().assignment["context"]
+    assert run.tree.inflight["", "attempt", 2].because == Cause("constraint", "name_blocker")
+    assert "named no blocker" in run.asked().assignment.context
     run.reports(stuck(""))
-    assert run.data(EventType.ANALYSED)["kind"] == "unspecified"
+    assert run.data(EventType.ANALYSED).kind == "unspecified"
     assert run.doing == [":split"]
 
 
@@ -131,8 +130,8 @@ def test_the_same_task_is_never_attempted_again_without_anything_new() -> None:
     run.reports(stuck())
     run.answers({"finding": "information_missing", "remedy": "redefine", "reason": "so", "information": "use a lamp"})
     again = run.tree.inflight["", "attempt", 2]
-    assert again.because == {"new": "information", "what": "reassessment"}
-    assert "New: use a lamp" in run.asked().assignment["context"]
+    assert again.because == Cause("information", "reassessment")
+    assert "New: use a lamp" in run.asked().assignment.context
     run.reports(stuck())
     assert (run.status, run[""].kind) == ("failed", "depth_limit")
     assert run[""].counts["attempt"] == 2
@@ -144,9 +143,9 @@ def test_question_waits_for_a_person_and_is_never_answered_by_default() -> None:
     run.reports(stuck("may not decide", kind="needs_human", question="delete the table?"))
     assert (run.status, run[""].question, run.doing) == ("waiting", "delete the table?", [])
     run.tell("yes, delete it")
-    assert run.data(EventType.ANSWERED)["by"] == "ann"
-    assert run.tree.inflight["", "attempt", 2].because["what"] == "answer"
-    assert "Answer to “delete the table?”: yes, delete it" in run.asked().assignment["context"]
+    assert run.data(EventType.ANSWERED).by == "ann"
+    assert run.tree.inflight["", "attempt", 2].because.what == "answer"
+    assert "Answer to “delete the table?”: yes, delete it" in run.asked().assignment.context
 
 
 def test_answer_to_a_node_that_does_not_wait_is_ignored() -> None:
@@ -168,23 +167,23 @@ def test_outcome_after_the_end_is_kept_as_late_and_changes_nothing() -> None:
 
 def test_facts_that_mean_nothing_are_ignored() -> None:
     run = Scenario()
-    for fact in (
-        Event(EventType.RUN_STARTED, "", {"assignment": assignment_of(), "worker": {"kind": "x"}, "sol": "rules"}),
-        Event(EventType.REPORTED, "", {"kind": "attempt", "n": 9, "report": success()}),
-        Event(EventType.REPORTED, "7", {"kind": "attempt", "n": 1, "report": success()}),
-        Event(EventType.CHECKED, "", {"kind": "check", "n": 0, "results": []}),
-        Event(EventType.PROGRESSED, "", {"kind": "split", "n": 1, "event": {"type": "said", "text": "x"}}),
-        Event(EventType.CANCEL_REQUESTED, "7", {}),
-        Event(EventType.RETRY_REQUESTED, "7", {}),
-        Event(EventType.SETTLED, "", {"state": "success"}),
+    for sent in (
+        fact(EventType.RUN_STARTED, "", {"assignment": assignment_of(), "worker": {"kind": "x"}, "strategy": {}}),
+        fact(EventType.REPORTED, "", {"kind": "attempt", "n": 9, "report": success()}),
+        fact(EventType.REPORTED, "7", {"kind": "attempt", "n": 1, "report": success()}),
+        fact(EventType.CHECKED, "", {"kind": "check", "n": 0, "results": []}),
+        fact(EventType.PROGRESSED, "", {"kind": "split", "n": 1, "event": {"type": "said", "text": "x"}}),
+        fact(EventType.CANCEL_REQUESTED, "7", {}),
+        fact(EventType.RETRY_REQUESTED, "7", {}),
+        fact(EventType.SETTLED, "", {"state": "success"}),
     ):
-        assert run.send(fact) == [], fact
+        assert run.send(sent) == [], sent
 
 
 def test_two_facts_of_one_step_are_followed_one_after_the_other() -> None:
     run = Scenario()
     report = run.outcome(EventType.REPORTED, report=failed(), usage={"calls": 1})
-    run.send(report, Event(EventType.CANCEL_REQUESTED, "", {"by": "ann"}))
+    run.send(report, fact(EventType.CANCEL_REQUESTED, "", {"by": "ann"}))
     assert run.status == "cancelled"
     assert run.types().count("settled") == 1
     assert run.replayed() == run.tree
@@ -207,7 +206,7 @@ def test_rules_may_ask_the_judge_about_a_report() -> None:
     assert asked.material["report"]["blocker"] == "the lamp is out"
     run.answers({"holds": False, "reason": "no"})
     assert (run.status, run[""].kind) == ("failed", "other")
-    assert run[""].decisions[0]["section"] == "report"
+    assert run[""].decisions[0].section == "report"
 
 
 def test_missing_rule_ends_the_node_and_says_what_was_seen() -> None:

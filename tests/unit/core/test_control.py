@@ -3,14 +3,16 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from sol.core.control import given_up, may_retry
-from sol.core.schedule import unwanted
+from sol.core.control import may_retry
+from sol.engine.step import given_up, unwanted
 from sol.strategy.schema import Budget
 from sol.tree.events import Event, EventType
 from sol.tree.fold import fold
 from sol.tree.node import State
-from tests.support.core import Scenario, failed, reassessed, reread, stuck, success
+from sol.tree.values import Cause
+from tests.support.core import Scenario, assignment_of, failed, reassessed, reread, stuck, success
 
 
 def two_parts(*, sequential: bool = False, **options: Any) -> Scenario:
@@ -24,12 +26,12 @@ def two_parts(*, sequential: bool = False, **options: Any) -> Scenario:
 def spent(run: Scenario, path: str, tokens: int) -> list[Event]:
     event = {"type": "spent", "usage": {"tokens": tokens}}
     data = {"kind": "attempt", "n": 1, "event": event, "usage": {"tokens": tokens}}
-    return run.send(Event(EventType.PROGRESSED, path, data))
+    return run.takes(EventType.PROGRESSED, path, data)
 
 
 def kept(run: Scenario, path: str, key: str, value: Any) -> list[Event]:
     event = {"type": "partial", "key": key, "value": value}
-    return run.send(Event(EventType.PROGRESSED, path, {"kind": "attempt", "n": 1, "event": event}))
+    return run.takes(EventType.PROGRESSED, path, {"kind": "attempt", "n": 1, "event": event})
 
 
 # --- cancel ---
@@ -71,7 +73,7 @@ def test_interrupted_attempts_are_cancelled_with_their_parts_and_taken_up_again_
     run.resume()
     assert run.doing == ["0:attempt", "1:attempt"]
     assert run.asked("0").partial == {"1": ["red"]}
-    assert run.tree.inflight["0", "attempt", 2].because == {"new": "resumed"}
+    assert run.tree.inflight["0", "attempt", 2].because == Cause("resumed")
 
 
 def test_interrupted_root_makes_the_run_interrupted_not_cancelled() -> None:
@@ -105,7 +107,7 @@ def test_every_interrupted_effect_is_taken_up_where_it_was(kind: str) -> None:
     run.resume()
     assert run.doing == [f":{kind}"]
     again = next(iter(run.tree.inflight.values()))
-    assert (again.n, again.because) == (command.n + 1, {**command.because, "new": "resumed"})
+    assert (again.n, again.because) == (command.n + 1, structs.replace(command.because, new="resumed"))
     assert run.asked() == before
 
 
@@ -119,14 +121,14 @@ def _doing(kind: str) -> Scenario:
         run.reports(stuck())
         return run
     if kind == "check":
-        run = Scenario(assignment=Scenario()[""].assignment | {"success_criteria": [{"command": "true"}]})
+        run = Scenario(assignment=assignment_of(success_criteria=[{"command": "true"}]))
         run.reports(success())
         return run
     run = Scenario(max_depth=0 if kind == "reassess" else 5)
     run.reports(success() if kind == "judge" else stuck())
     if kind in {"review", "integrate"}:
         goals = ("find red", "find blue")
-        run.splits(*(f"first part of {run[''].assignment['goal']}", "find it") if kind == "review" else goals)
+        run.splits(*(f"first part of {run[''].assignment.goal}", "find it") if kind == "review" else goals)
     if kind == "integrate":
         run.solves("0")
         run.solves("1")
@@ -160,7 +162,7 @@ def test_lost_attempt_is_neither_stuck_nor_split_and_can_be_resumed() -> None:
 def test_question_survives_the_end_of_a_budget() -> None:
     run = two_parts()
     run.reports(stuck(question="which lamp?"), "0")
-    run.send(Event(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": 5.0}))
+    run.takes(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": 5.0})
     assert set(run.states.values()) == {"exhausted"}
     run.send(run.outcome(EventType.LOST, "1", lost="cancelled", reason="stopped"))
     run.resume()
@@ -170,7 +172,7 @@ def test_question_survives_the_end_of_a_budget() -> None:
 
 def test_killed_process_leaves_effects_that_are_submitted_again_with_the_same_key() -> None:
     run = two_parts()
-    run.tree = fold(reread(run.events))
+    run.tree = fold(reread(run.transitions))
     run.resume()
     assert run.doing == ["0:attempt", "1:attempt"]
     assert [command.n for command in run.tree.inflight.values()] == [1, 1]
@@ -179,7 +181,7 @@ def test_killed_process_leaves_effects_that_are_submitted_again_with_the_same_ke
 def test_abandoned_effects_of_a_killed_process_are_closed_and_charged() -> None:
     run = two_parts(budget={"per_call": {"tokens": 30}})
     run.cancel("0")
-    run.tree = fold(reread(run.events))
+    run.tree = fold(reread(run.transitions))
     assert [event.node for event in given_up(run.tree)] == ["0"]
     run.resume()
     assert run.doing == ["1:attempt"]
@@ -199,7 +201,7 @@ def test_cancelled_part_stays_cancelled_through_a_resume() -> None:
 def test_part_whose_predecessor_was_accepted_meanwhile_goes_on_when_it_is_reopened() -> None:
     for report, states in ((success(), ("success", "running")), (failed(), ("failed", "blocked"))):
         run = two_parts(sequential=True, sol="rules")
-        run.send(Event(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": 5.0}))
+        run.takes(EventType.BUDGET_HIT, "", {"what": "seconds", "limit": 5.0})
         run.send(run.outcome(EventType.LOST, "0", lost="cancelled", reason="stopped"))
         run.retry("0")
         run.reports(report, "0")
@@ -219,8 +221,8 @@ def test_retry_reopens_the_way_up_and_the_siblings_that_were_blocked() -> None:
     assert run.states == {"": "failed", "0": "failed", "1": "blocked"}
     run.retry("0", note="there are bricks now")
     assert run.states == {"": "split", "0": "running", "1": "pending"}
-    assert run.tree.inflight["0", "attempt", 2].because == {"new": "information"}
-    assert "New: there are bricks now" in run.asked("0").assignment["context"]
+    assert run.tree.inflight["0", "attempt", 2].because == Cause("information")
+    assert "New: there are bricks now" in run.asked("0").assignment.context
     run.solves("0")
     assert run.doing == ["1:attempt"]
 
@@ -231,12 +233,12 @@ def test_retry_always_brings_something_new() -> None:
     run.reports(stuck())
     run.answers(reassessed())
     run.retry()
-    assert "asked for another one" in run.asked().assignment["context"]
+    assert "asked for another one" in run.asked().assignment.context
     run.reports(stuck())
     run.answers(reassessed())
     run.retry(worker={"kind": "command", "options": {"command": "sort"}})
-    assert run.tree.inflight["", "attempt", 3].because == {"new": "approach"}
-    assert run.asked().worker["kind"] == "command"
+    assert run.tree.inflight["", "attempt", 3].because == Cause("approach")
+    assert run.asked().worker.kind == "command"
 
 
 @pytest.mark.req("S53")

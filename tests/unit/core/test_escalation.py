@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sol.core.requests import Finding
+from sol.tree.effects import Finding
 from sol.tree.events import EventType
 from tests.support.core import GOAL, Scenario, failed, reassessed, stuck
 
@@ -67,7 +67,7 @@ def test_finding_at_the_limit_is_one_of_five_and_recorded(finding: Finding) -> N
     assert run.asked().trigger == "depth_limit"
     run.answers(reassessed(finding))
     assert run[""].reassessment is not None
-    assert run[""].reassessment["finding"] == finding
+    assert run[""].reassessment.finding == finding
     assert (run.status, run[""].kind) == ("failed", "depth_limit")
     assert f"Reassessed as {finding}" in run[""].reason
 
@@ -85,7 +85,7 @@ def test_reassessment_may_end_in_a_question() -> None:
     run = at_the_limit()
     run.answers(reassessed("information_missing", "ask", question="which lamp?"))
     assert (run.status, run[""].question) == ("waiting", "which lamp?")
-    assert run.data(EventType.ASKED)["kind"] == "information_missing"
+    assert run.data(EventType.ASKED).kind == "information_missing"
 
 
 @pytest.mark.req("S58")
@@ -113,25 +113,23 @@ def test_redefinition_without_anything_new_is_no_attempt() -> None:
 def test_goal_of_the_root_stays_as_it_was_set_and_that_of_a_part_may_be_restated() -> None:
     run = at_the_limit()
     run.answers(reassessed("definition_wrong", "redefine", goal="sort by size"))
-    assert run[""].assignment["goal"] == GOAL
-    assert "New: The goal was restated: sort by size" in run.asked().assignment["context"]
+    assert run[""].assignment.goal == GOAL
+    assert "New: The goal was restated: sort by size" in run.asked().assignment.context
     run = Scenario(max_depth=1)
     run.reports(stuck())
     run.splits("find red", "find blue")
     run.reports(stuck(), "0")
     run.answers(reassessed("definition_wrong", "redefine", goal="find pink"), "0")
-    assert run["0"].assignment["goal"] == "find pink"
+    assert run["0"].assignment.goal == "find pink"
     run.reports(stuck(), "1")
     run.answers(reassessed("definition_wrong", "redefine", goal="fix everything"), "1")
-    assert run["1"].assignment["goal"] == "find blue", "a vague goal is not taken"
+    assert run["1"].assignment.goal == "find blue", "a vague goal is not taken"
 
 
 def test_stored_parts_do_not_outlive_a_redefinition() -> None:
     run = Scenario(max_depth=0)
     progress = {"kind": "attempt", "n": 1, "event": {"type": "partial", "key": "1", "value": "wrong"}}
-    from sol.tree.events import Event
-
-    run.send(Event(EventType.PROGRESSED, "", progress))
+    run.takes(EventType.PROGRESSED, "", progress)
     assert run[""].partial == {"1": "wrong"}
     run.reports(stuck())
     run.answers(reassessed("definition_wrong", "redefine", information="item 1 is wrong"))

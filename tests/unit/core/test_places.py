@@ -3,8 +3,9 @@
 import pytest
 
 from sol.core.places import places_of
-from sol.core.requests import LandRequest, Place
+from sol.tree.effects import LandAnswer, LandRequest, Place
 from sol.tree.events import EventType
+from sol.tree.values import WorkerData
 from tests.support.core import Scenario, assignment_of, parts, reassessed, stuck, success
 
 
@@ -66,7 +67,7 @@ def test_accepted_parts_are_merged_in_order_before_they_are_integrated_and_lande
     assert run.asked() == LandRequest("both", "base")
     run.answers({"landed": True, "where": "", "note": "done", "changed": ["a.py"]})
     assert run.status == "success"
-    assert run.tree.landed == {"landed": True, "where": "", "note": "done", "changed": ["a.py"]}
+    assert run.tree.landed == LandAnswer(True, "", "done", ("a.py",))
     assert run.replayed() == run.tree
 
 
@@ -102,7 +103,7 @@ def test_conflict_is_settled_by_a_new_luna_and_the_merge_goes_on() -> None:
     run.merges("door only", "0", conflict="1")
     asked = run.asked()
     assert asked.place == Place("root.merge", "door only", (("1", "lamp"),))
-    assert asked.worker == {"kind": "function"}
+    assert asked.worker == WorkerData("function")
     assert run.tree.reserved.calls == 1
     assert [part.goal for part in asked.parts] == ["fix the lamp", "fix the door"]
     run.merges("settled", "1")
@@ -167,7 +168,7 @@ def test_retry_of_a_task_whose_parts_were_accepted_in_part_starts_with_these() -
     run.reports({"status": "FAILED", "kind": "premise", "reason": "there is no lamp"}, "1")
     run.answers(reassessed())
     run.retry()
-    assert "Done already: fix the door" in run.asked().assignment["context"]
+    assert "Done already: fix the door" in run.asked().assignment.context
     assert run.asked().place == Place("root.2", "base", (("0", "door"),))
 
 
@@ -180,7 +181,7 @@ def test_merge_that_was_lost_is_made_again_on_resume() -> None:
     assert run.status == "failed"
     run.resume()
     assert run.doing == [":merge"]
-    assert run.asked().worker == {"kind": "function"}
+    assert run.asked().worker == WorkerData("function")
     assert run.asked().place == Place("root.merge", "door only", (("1", "lamp"),))
 
 
@@ -198,7 +199,7 @@ def test_work_that_came_home_although_the_run_was_cancelled_is_told() -> None:
     run.send(landing)
     assert run.status == "cancelled"
     assert run.tree.landed is not None
-    assert run.tree.landed["note"] == "it is there"
+    assert run.tree.landed.note == "it is there"
     assert run.replayed() == run.tree
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from sol.core.requests import CHECKS_OF_INTEGRATION
+from sol.tree.effects import CHECKS_OF_INTEGRATION
 from sol.tree.events import EventType
+from sol.tree.values import Cause, ReportData, Usage, WorkerData, read
 from tests.support.core import Scenario, assignment_of, parts, stuck, success
 
 CHECKED = assignment_of(success_criteria=[{"command": "true"}, {"text": "in order"}])
@@ -33,7 +34,7 @@ def test_executable_checks_come_first_and_the_judge_after_them() -> None:
     assert run.doing == [":judge"]
     assert run.asked().questions == ("in order",)
     run.judges(True)
-    assert (run.status, [check["ok"] for check in run[""].checks]) == ("success", [True, True])
+    assert (run.status, [check.ok for check in run[""].checks]) == ("success", [True, True])
 
 
 @pytest.mark.req("S59")
@@ -50,10 +51,10 @@ def test_rejected_success_counts_as_stuck_with_the_failed_checks_as_evidence() -
     run.reports(success(summary="all sorted"))
     run.checks(False, None)
     report = run.asked().report
-    assert (report["status"], report["kind"]) == ("STUCK", "verification")
-    assert report["evidence"] == ["check 0: seen"]
-    assert report["attempted"] == ["all sorted"]
-    assert run[""].report == success(summary="all sorted")
+    assert (report.status, report.kind) == ("STUCK", "verification")
+    assert report.evidence == ("check 0: seen",)
+    assert report.attempted == ("all sorted",)
+    assert run[""].report == read(ReportData, success(summary="all sorted"))
 
 
 @pytest.mark.req("S59")
@@ -63,7 +64,7 @@ def test_missing_output_file_is_unverified_success_and_the_claim_is_kept() -> No
     run = Scenario(assignment=files, max_depth=0)
     run.reports(success("wrote report.csv, all tests pass"))
     run.checks(False, None, kind="file")
-    assert run.data(EventType.ANALYSED)["kind"] == "unverified_success"
+    assert run.data(EventType.ANALYSED).kind == "unverified_success"
     run.answers({"finding": "definition_wrong", "remedy": "give_up", "reason": "so"})
     assert (run.status, run[""].result) == ("failed", "wrote report.csv, all tests pass")
 
@@ -85,7 +86,7 @@ def test_judge_that_rejects_leads_to_a_split() -> None:
     run.reports(success())
     run.judges(False)
     assert run.doing == [":split"]
-    assert run.asked().report["kind"] == "verification"
+    assert run.asked().report.kind == "verification"
 
 
 def test_checks_implied_by_the_expected_output_are_run() -> None:
@@ -99,12 +100,12 @@ def test_checks_implied_by_the_expected_output_are_run() -> None:
 def test_integration_in_which_one_of_five_checks_fails_is_never_a_result(name: str) -> None:
     run = split_run()
     run.answers(parts("half of it", wrong=[name]))
-    assert set(run.data(EventType.ANSWER)["answer"]["checks"]) == set(CHECKS_OF_INTEGRATION)
+    assert set(run.data(EventType.ANSWER).answer.checks) == set(CHECKS_OF_INTEGRATION)
     assert run.status == "running"
     assert run.doing == [":attempt" if name == "parts_imply_whole" else ":split"]
     if name != "parts_imply_whole":
-        assert run.asked().report["kind"] == "integration"
-        assert run.asked().report["blocker"] == f"Integration left open: {name}: about {name}"
+        assert run.asked().report.kind == "integration"
+        assert run.asked().report.blocker == f"Integration left open: {name}: about {name}"
 
 
 @pytest.mark.req("S60")
@@ -124,21 +125,21 @@ def test_integrated_result_that_fails_its_checks_is_planned_anew() -> None:
     run.answers(parts())
     run.judges(False)
     assert run.doing == [":split"]
-    assert run[""].decisions[-1]["section"] == "validation"
+    assert run[""].decisions[-1].section == "validation"
 
 
 def test_parts_that_are_not_the_whole_are_new_information_for_an_attempt() -> None:
     run = split_run()
     run.answers(parts(wrong=["parts_imply_whole"]))
-    assert run.tree.inflight["", "attempt", 2].because == {"new": "information", "what": "parts"}
-    assert 'Done already: find red. Result: ["red"]' in run.asked().assignment["context"]
+    assert run.tree.inflight["", "attempt", 2].because == Cause("information", "parts")
+    assert 'Done already: find red. Result: ["red"]' in run.asked().assignment.context
 
 
 @pytest.mark.req("S61")
 def test_integration_may_be_a_task_of_its_own_for_a_luna() -> None:
     run = split_run(integrate="luna")
-    assert run.asked().worker == {"kind": "function"}
-    assert run.tree.inflight["", "integrate", 1].reserve == {"calls": 1}
+    assert run.asked().worker == WorkerData("function")
+    assert run.tree.inflight["", "integrate", 1].reserve == Usage(calls=1)
     by_sol = split_run()
     assert by_sol.asked().worker is None
 
@@ -153,7 +154,7 @@ def test_open_issues_that_come_back_stop_the_ping_pong() -> None:
         run.answers(parts(wrong=["goal_met"], left_open=open_))
     assert (run.status, run[""].kind) == ("failed", "oscillation")
     assert run[""].reason == "The same issues are open again: A. Open before: A; B."
-    assert list(map(list, run.data(EventType.SETTLED)["open"])) == [["A"], ["B"], ["A"]]
+    assert list(map(list, run.data(EventType.SETTLED).open)) == [["A"], ["B"], ["A"]]
 
 
 @pytest.mark.case("PLAN-04")

@@ -2,16 +2,19 @@
 
 from luna.protocol import Assignment
 from luna.workspaces import Conflict, ConflictFile, Side
-from sol.core.requests import MergeRequest, Part, Place
 from sol.dispatch.integration import TEXTS_BYTES, conflict_assignment
+from sol.tree.effects import MergeRequest, Part, Place
+from sol.tree.values import AssignmentData, plain, read
 from tests.support.core import assignment_of
 
-REQUEST = MergeRequest(assignment_of(), Place("root.merge", "base"), (Part("0", "mend the door", "success"),))
+REQUEST = MergeRequest(
+    read(AssignmentData, assignment_of()), Place("root.merge", "base"), (Part("0", "mend the door", "success"),)
+)
 
 
 def assigned(*files: ConflictFile) -> Assignment:
     conflict = Conflict(Side("1", "lamp"), files)
-    return Assignment.model_validate(conflict_assignment(REQUEST, conflict, context_bytes=4000))
+    return Assignment.model_validate(plain(conflict_assignment(REQUEST, conflict, context_bytes=4000)))
 
 
 def test_sides_of_a_conflict_are_inputs() -> None:

@@ -1,18 +1,19 @@
 """The planner without a model: splits, reassessments, and what it leaves to others."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from luna.inputs import InputError
 from luna.protocol import Usage
-from sol.core.requests import (
+from sol.errors import PlannerError
+from sol.planner import FreePlanner, Planner, resolve_planner
+from sol.tree.effects import (
     AtomicAnswer,
     AtomicRequest,
     CannotSplit,
-    ChildPlan,
     Finding,
     IntegrateAnswer,
     IntegrateRequest,
@@ -22,11 +23,9 @@ from sol.core.requests import (
     Remedy,
     ReviewRequest,
     RuleRequest,
-    SplitAnswer,
 )
-from sol.errors import PlannerError
-from sol.planner import FreePlanner, Planner, resolve_planner
-from tests.support.planning import TASK, half, part, split_request
+from sol.tree.values import ChildPlan, SplitAnswer
+from tests.support.planning import TASK, assigned, half, part, reported, split_request
 
 
 async def split(workspace: Path, **changes: Any) -> SplitAnswer | CannotSplit:
@@ -174,7 +173,7 @@ async def test_inputs_are_halved_after_failed_parts_of_another_kind(tmp_path: Pa
         ([1, 2, 3, 4], [half("0", [1, 2], "failed"), half("1", [3, 4], "failed")], "there are 2"),
         ([1, 2, 3, 4], [half("0", [1, 2], "skipped"), half("1", [3, 4], "failed")], "there are 2"),
         ([1, 2], [half("0", [1]), half("1", [2])], "there are 0"),
-        ([1, 2, 3], [replace(half("0", [1, 2], "failed"), halved=True), half("1", [3])], "so was part 0"),
+        ([1, 2, 3], [structs.replace(half("0", [1, 2], "failed"), halved=True), half("1", [3])], "so was part 0"),
         ([1, 2, 3, 4], [half("0", [1, 2, 3, 4]), half("1", [1, 2, 3, 4], "failed")], "another kind"),
         ([1, 2, 3, 4], [half("0", [1]), half("1", [2, 3, 4], "failed")], "another kind"),
         ([1, 2, 3, 4], [Part("0", "g", "success"), Part("1", "g", "failed")], "another kind"),
@@ -216,7 +215,7 @@ async def test_file_that_changes_meanwhile_is_not_halved(tmp_path: Path, monkeyp
 async def test_reassessment_reads_the_kind_of_the_report(
     report: Any, finding: str, remedy: str, tmp_path: Path
 ) -> None:
-    answered = await FreePlanner(tmp_path).answer(ReassessRequest(TASK, report, "depth_limit"))
+    answered = await FreePlanner(tmp_path).answer(ReassessRequest(assigned(), reported(report), "depth_limit"))
     answer: Any = answered.answer
     assert (answer.finding, answer.remedy) == (finding, remedy)
     assert "check failed" in answer.information if remedy == Remedy.REDEFINE else not answer.information
@@ -225,14 +224,15 @@ async def test_reassessment_reads_the_kind_of_the_report(
 
 async def test_task_is_atomic_unless_its_inputs_can_be_halved(tmp_path: Path) -> None:
     planner = FreePlanner(tmp_path)
-    one = await planner.answer(AtomicRequest(TASK))
-    two = await planner.answer(AtomicRequest(TASK | {"inputs": {"n": [1, 2]}}))
+    one = await planner.answer(AtomicRequest(assigned()))
+    two = await planner.answer(AtomicRequest(assigned(inputs={"n": [1, 2]})))
     assert one.answer == AtomicAnswer(atomic=True, reason="no input can be halved")
     assert two.answer == AtomicAnswer(atomic=False, reason="input 'n' has 2 units")
 
 
 @pytest.mark.parametrize(
-    "request_", [JudgeRequest(TASK, 1, ("ok?",)), ReviewRequest(TASK, ()), RuleRequest(TASK, "really?", {})]
+    "request_",
+    [JudgeRequest(assigned(), 1, ("ok?",)), ReviewRequest(assigned(), ()), RuleRequest(assigned(), "really?", {})],
 )
 async def test_judging_words_needs_a_model(request_: Any, tmp_path: Path) -> None:
     with pytest.raises(PlannerError, match="--sol-model"):
@@ -243,5 +243,5 @@ async def test_planner_of_no_model_is_the_free_one_and_splits_without_one(tmp_pa
     planner = resolve_planner(None, workspace=tmp_path, fence="f00dfeedcafe")
     assert isinstance(planner, FreePlanner)
     assert isinstance(planner, Planner)
-    answered = await planner.answer(IntegrateRequest(TASK, (part("0", [1]),), False, "inputs"))
+    answered = await planner.answer(IntegrateRequest(assigned(), (part("0", [1]),), False, "inputs"))
     assert isinstance(answered.answer, IntegrateAnswer)

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sol.core.requests import CHECKS_OF_INTEGRATION, CannotSplit, IntegrateAnswer, IntegrateRequest, Part
 from sol.planner.divide import halve_inputs
 from sol.planner.integrate import integrate_by_rule
 from sol.planner.merge import merge
-from tests.support.planning import TASK, half, part, split_request
+from sol.tree.effects import CHECKS_OF_INTEGRATION, CannotSplit, IntegrateAnswer, IntegrateRequest, Part
+from tests.support.planning import assigned, half, part, split_request
 
 # --- integrate -------------------------------------------------------------------------------------------------------
 
 
 def integrate(*parts: Part, how: str = "inputs", sequential: bool = False) -> IntegrateAnswer:
-    answer = integrate_by_rule(IntegrateRequest(TASK, parts, sequential, how), Path())
+    answer = integrate_by_rule(IntegrateRequest(assigned(), parts, sequential, how), Path())
     assert tuple(answer.checks) == tuple(CHECKS_OF_INTEGRATION)
     return answer
 
 
 def oks(answer: IntegrateAnswer) -> list[bool | None]:
-    return [answer.checks[name]["ok"] for name in CHECKS_OF_INTEGRATION]
+    return [answer.checks[name].ok for name in CHECKS_OF_INTEGRATION]
 
 
 @pytest.mark.req("S60")
@@ -36,7 +36,7 @@ def test_halves_are_merged_and_the_checks_say_what_is_known() -> None:
 
 @pytest.mark.req("S60")
 def test_halves_made_later_are_merged_in_the_order_of_the_inputs() -> None:
-    task = TASK | {"inputs": {"n": [1, 2, 3, 4]}}
+    task = assigned(inputs={"n": [1, 2, 3, 4]})
     parts = (half("1", [3, 4], result=["c", "d"]), half("2", [1], result=["a"]), half("3", [2], result=["b"]))
     answer = integrate_by_rule(IntegrateRequest(task, parts, False, "inputs"), Path())
     assert answer.result == ["a", "b", "c", "d"]
@@ -44,7 +44,7 @@ def test_halves_made_later_are_merged_in_the_order_of_the_inputs() -> None:
 
 
 def test_parts_whose_place_cannot_be_told_leave_open_whether_they_are_the_whole(tmp_path: Path) -> None:
-    task = TASK | {"inputs": {"n": {"file": "gone.txt", "unit": "lines"}}}
+    task = assigned(inputs={"n": {"file": "gone.txt", "unit": "lines"}})
     parts = (half("1", {"file": "gone.txt", "unit": "lines", "start": 1}, result=[2]), half("2", [1], result=[1]))
     answer = integrate_by_rule(IntegrateRequest(task, parts, False, "inputs"), tmp_path)
     assert answer.result == [2, 1]
@@ -63,7 +63,7 @@ def test_halves_set_aside_are_neither_open_nor_hidden() -> None:
     answer = integrate(part("0", [1]), part("1", None, "skipped"))
     assert answer.open == ()
     assert oks(answer) == [True, True, None, True, None]
-    assert "1" in answer.checks["parts_imply_whole"]["note"]
+    assert "1" in answer.checks["parts_imply_whole"].note
 
 
 def test_halves_that_disagree_are_a_contradiction() -> None:
@@ -94,7 +94,7 @@ def test_last_of_sequential_parts_is_the_whole() -> None:
 def test_answers_to_unknowns_are_never_the_whole() -> None:
     answer = integrate(part("0", "csv"), part("1", "by date"), how="unknowns")
     assert answer.result == {"parts": {"0": "csv", "1": "by date"}}
-    assert answer.checks["parts_imply_whole"]["ok"] is False
+    assert answer.checks["parts_imply_whole"].ok is False
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_halving_covers_the_inputs_once_and_merging_gives_back_the_whole(value: 
             part(str(number), solve(child.inputs["v"])) for number, child in enumerate(answer.children) if child.inputs
         ]
         whole = integrate(*parts)
-        assert whole.checks["parts_imply_whole"]["ok"]
+        assert whole.checks["parts_imply_whole"].ok
         return whole.result
 
     assert solve(value) == value

@@ -10,15 +10,20 @@ import pytest
 from luna.errors import Interruption, ModelError
 from luna.protocol import Usage
 from luna.testing.chat import ScriptedChatModel
-from sol.core.requests import (
+from sol.errors import PlannerError
+from sol.planner import resolve_planner
+from sol.planner.model import ModelPlanner
+from sol.planner.prompts import BLOCK_BYTES, TEMPLATES, preferred_dimensions
+from sol.strategy.dimensions import DIMENSIONS
+from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
     Answered,
     AtomicAnswer,
     AtomicRequest,
     CannotSplit,
-    ChildPlan,
     IntegrateAnswer,
     IntegrateRequest,
+    IntegrationCheck,
     JudgeAnswer,
     Judged,
     JudgeRequest,
@@ -27,14 +32,9 @@ from sol.core.requests import (
     ReassessRequest,
     ReviewRequest,
     RuleRequest,
-    SplitAnswer,
     SplitRequest,
 )
-from sol.errors import PlannerError
-from sol.planner import resolve_planner
-from sol.planner.model import ModelPlanner
-from sol.planner.prompts import BLOCK_BYTES, TEMPLATES, preferred_dimensions
-from sol.strategy.dimensions import DIMENSIONS
+from sol.tree.values import AssignmentData, ChildPlan, ReportData, SplitAnswer, read
 
 FENCE = "f00dfeedcafe"
 TASK: dict[str, Any] = {
@@ -42,7 +42,7 @@ TASK: dict[str, Any] = {
     "context": "none",
     "inputs": {"log": "a line", "year": 2020},
     "constraints": [],
-    "expected_output": {"description": "a mended importer", "json_schema": None, "files": ["importer.py"]},
+    "expected_output": {"description": "a mended importer", "files": ["importer.py"]},
     "success_criteria": [{"text": "it imports"}],
     "stop_conditions": ["the log is empty"],
 }
@@ -72,10 +72,15 @@ PLAN: dict[str, Any] = {
 }
 
 
+def assigned(**changes: Any) -> AssignmentData:
+    return read(AssignmentData, TASK | changes)
+
+
 def split_request(**changes: Any) -> SplitRequest:
+    report = changes.pop("report", None)
     fields: dict[str, Any] = {
-        "assignment": TASK,
-        "report": None,
+        "assignment": assigned(),
+        "report": None if report is None else read(ReportData, {"status": "STUCK"} | report),
         "dimensions": tuple(DIMENSIONS),
         "splitter": "auto",
         "arity": 2,
@@ -181,7 +186,7 @@ def test_unknowns_come_first_when_the_report_lists_two() -> None:
 @pytest.mark.req("S14", "S59")
 async def test_part_may_be_held_to_checks_of_the_task_but_to_no_other_ones() -> None:
     checked = {"command": ["pytest", "-q", "tests/test_door.py"]}
-    task = TASK | {"success_criteria": [{"text": "it imports"}, checked]}
+    task = assigned(success_criteria=[{"text": "it imports"}, checked])
     plan = PLAN | {"children": [{**PLAN["children"][0], "checks": [1, 1]}, {**PLAN["children"][1], "checks": []}]}
     model = ScriptedChatModel([json.dumps(plan)])
     split = (await ask(model, split_request(assignment=task))).answer
@@ -222,13 +227,13 @@ async def test_child_that_lacks_a_field_is_refused_by_the_schema(change: dict[st
 
 async def test_task_without_inputs_offers_none() -> None:
     children = [{name: child[name] for name in child if name != "inputs"} for child in PLAN["children"]]
-    answered = await ask(scripted(PLAN | {"children": children}), split_request(assignment=TASK | {"inputs": {}}))
+    answered = await ask(scripted(PLAN | {"children": children}), split_request(assignment=assigned(inputs={})))
     assert isinstance(answered.answer, SplitAnswer)
     assert answered.answer.children[0].inputs is None
 
 
 async def test_model_may_choose_to_halve_the_inputs() -> None:
-    request = split_request(assignment=TASK | {"inputs": {"n": [1, 2, 3]}})
+    request = split_request(assignment=assigned(inputs={"n": [1, 2, 3]}))
     model = scripted(PLAN | {"dimension": "inputs", "children": []})
     answered = await ask(model, request)
     assert isinstance(answered.answer, SplitAnswer)
@@ -239,9 +244,9 @@ async def test_model_may_choose_to_halve_the_inputs() -> None:
 
 async def test_halving_and_merging_need_no_call() -> None:
     model = ScriptedChatModel([])
-    split = await ask(model, split_request(splitter="inputs", assignment=TASK | {"inputs": {"n": [1, 2]}}))
+    split = await ask(model, split_request(splitter="inputs", assignment=assigned(inputs={"n": [1, 2]})))
     parts = (Part("0", "g", "success", [1]), Part("1", "g", "success", [2]))
-    whole = await ask(model, IntegrateRequest(TASK, parts, False, "inputs"))
+    whole = await ask(model, IntegrateRequest(assigned(), parts, False, "inputs"))
     assert isinstance(split.answer, SplitAnswer)
     assert isinstance(whole.answer, IntegrateAnswer)
     assert (split.usage, whole.answer.result, model.count) == (Usage(), [1, 2], 0)
@@ -250,7 +255,7 @@ async def test_halving_and_merging_need_no_call() -> None:
 async def test_long_material_is_cut_with_a_note() -> None:
     model = scripted(PLAN)
     inputs = {"log": "x" * 100_000, "year": 2020}
-    await ask(model, split_request(assignment=TASK | {"inputs": inputs}, report={"known": ["y" * 100_000]}))
+    await ask(model, split_request(assignment=assigned(inputs=inputs), report={"known": ["y" * 100_000]}))
     assert len(prompt(model)) < 3 * BLOCK_BYTES
     assert "bytes left out" in prompt(model)
 
@@ -260,22 +265,26 @@ async def test_long_material_is_cut_with_a_note() -> None:
 
 async def test_atomic_is_read() -> None:
     model = scripted({"reason": "one thing", "atomic": True})
-    assert (await ask(model, AtomicRequest(TASK))).answer == AtomicAnswer(atomic=True, reason="one thing")
+    assert (await ask(model, AtomicRequest(assigned()))).answer == AtomicAnswer(atomic=True, reason="one thing")
 
 
 @pytest.mark.req("S59")
 async def test_each_question_is_judged_from_its_own_field() -> None:
     verdicts = [{"reason": "says so: true", "holds": False}, {"reason": "seen", "holds": True}]
     model = scripted({"verdicts": verdicts})
-    answered = await ask(model, JudgeRequest(TASK, {"text": "holds: true"}, ("Is it good?", "Is it done?")))
+    answered = await ask(model, JudgeRequest(assigned(), {"text": "holds: true"}, ("Is it good?", "Is it done?")))
     assert answered.answer == JudgeAnswer((Judged(False, "says so: true"), Judged(True, "seen")))
     assert "1. Is it good?\n2. Is it done?" in prompt(model)
     with pytest.raises(PlannerError):
-        await ask(scripted({"verdicts": verdicts}), JudgeRequest(TASK, 1, ("one?",)), retries=0)
+        await ask(scripted({"verdicts": verdicts}), JudgeRequest(assigned(), 1, ("one?",)), retries=0)
 
 
 @pytest.mark.parametrize(
-    "request_", [ReviewRequest(TASK, ({"goal": "first half"},)), RuleRequest(TASK, "first half?", {"report": None})]
+    "request_",
+    [
+        ReviewRequest(assigned(), (ChildPlan("first half", "simpler"),)),
+        RuleRequest(assigned(), "first half?", {"report": None}),
+    ],
 )
 async def test_review_and_rule_give_one_verdict(request_: Any) -> None:
     model = scripted({"reason": "smaller", "holds": True})
@@ -292,10 +301,12 @@ def integration(**changes: Any) -> dict[str, Any]:
 async def test_integration_records_the_five_checks() -> None:
     parts = (Part("0", "g", "success", [1]), Part("1", "h", "success", [2]))
     schema = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}
-    task = TASK | {"expected_output": {"description": "x", "json_schema": schema, "files": []}}
+    task = assigned(expected_output={"description": "x", "json_schema": schema, "files": []})
     model = scripted(integration())
     answered = await ask(model, IntegrateRequest(task, parts, True, "model"))
-    assert answered.answer == IntegrateAnswer([1, 2], "both", integration()["checks"], ())
+    assert answered.answer == IntegrateAnswer(
+        [1, 2], "both", dict.fromkeys(CHECKS_OF_INTEGRATION, IntegrationCheck(True)), ()
+    )
     assert "each built on the ones before it" in prompt(model)
     with pytest.raises(PlannerError):
         await ask(scripted(integration(result=["x"])), IntegrateRequest(task, parts, False, "model"), retries=0)
@@ -304,9 +315,9 @@ async def test_integration_records_the_five_checks() -> None:
 @pytest.mark.req("S62")
 async def test_part_that_failed_stays_open_whatever_the_model_says() -> None:
     parts = (Part("0", "g", "success", [1]), Part("1", "h", "failed", reason="no luck"))
-    answered = await ask(scripted(integration(open=["polish"])), IntegrateRequest(TASK, parts, False, "model"))
+    answered = await ask(scripted(integration(open=["polish"])), IntegrateRequest(assigned(), parts, False, "model"))
     assert isinstance(answered.answer, IntegrateAnswer)
-    assert answered.answer.checks["nothing_open"]["ok"] is False
+    assert answered.answer.checks["nothing_open"].ok is False
     assert answered.answer.open == ("1 failed: h (no luck)", "polish")
 
 
@@ -330,11 +341,15 @@ def finding(remedy: str, **fields: str) -> dict[str, str]:
 )
 async def test_reassessment_without_what_its_remedy_needs_gives_up(said: Any, expected: ReassessAnswer) -> None:
     model = scripted(said)
-    request = ReassessRequest(TASK, {"blocker": "stuck hard"}, "depth_limit", (Part("0", "tried it", "failed"),))
+    request = ReassessRequest(
+        assigned(), ReportData("STUCK", blocker="stuck hard"), "depth_limit", (Part("0", "tried it", "failed"),)
+    )
     assert (await ask(model, request)).answer == expected
     for words in ("stuck hard", "depth_limit", "tried it"):
         assert words in prompt(model)
-    assert isinstance((await ask(scripted(said), ReassessRequest(TASK, None, "depth_limit"))).answer, ReassessAnswer)
+    assert isinstance(
+        (await ask(scripted(said), ReassessRequest(assigned(), None, "depth_limit"))).answer, ReassessAnswer
+    )
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
@@ -343,7 +358,7 @@ async def test_reassessment_without_what_its_remedy_needs_gives_up(said: Any, ex
 async def test_no_usable_answer_is_a_planner_error_after_the_retries() -> None:
     model = ScriptedChatModel(["hm"] * 3)
     with pytest.raises(PlannerError, match="atomic") as caught:
-        await ask(model, AtomicRequest(TASK))
+        await ask(model, AtomicRequest(assigned()))
     assert model.count == 3
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (copy.usage, str(copy)) == (caught.value.usage, str(caught.value))
@@ -352,7 +367,7 @@ async def test_no_usable_answer_is_a_planner_error_after_the_retries() -> None:
 
 
 async def test_schema_of_the_task_that_cannot_be_used_is_a_planner_error() -> None:
-    task = TASK | {"expected_output": {"description": "x", "json_schema": {"type": "nonsense"}, "files": []}}
+    task = assigned(expected_output={"description": "x", "json_schema": {"type": "nonsense"}, "files": []})
     with pytest.raises(PlannerError, match="integrate") as caught:
         await ask(ScriptedChatModel([]), IntegrateRequest(task, (), False, "model"))
     assert caught.value.usage is None
@@ -361,7 +376,7 @@ async def test_schema_of_the_task_that_cannot_be_used_is_a_planner_error() -> No
 @pytest.mark.parametrize("error", [Interruption("outage", "down"), ModelError("no key")])
 async def test_interruptions_and_model_errors_pass_through(error: Exception) -> None:
     with pytest.raises(type(error)):
-        await ask(ScriptedChatModel([error]), AtomicRequest(TASK))
+        await ask(ScriptedChatModel([error]), AtomicRequest(assigned()))
 
 
 def test_planner_of_a_model_is_made_by_name_or_from_the_model(tmp_path: Path) -> None:

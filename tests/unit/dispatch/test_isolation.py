@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 
 from luna.workspaces import Conflict, ConflictFile, Kept, Landed, Merge, Side, WorkspaceError
-from sol.core.requests import AttemptRequest, LandRequest, MergeRequest, Place
-from sol.dispatch.grounds import Grounds
-from sol.tree.events import EventType
+from sol.dispatch.isolation import Isolated, Merged
+from sol.tree.effects import AttemptRequest, LandAnswer, LandRequest, MergeAnswer, MergeRequest, Place
+from sol.tree.events import Lost, Reported
+from sol.tree.values import AssignmentData, ReportData, WorkerData, read
 from tests.support.core import assignment_of
 
 PLACE = Place("root.1", "base")
-REQUEST = AttemptRequest(assignment_of(), {"kind": "function"}, place=PLACE)
+TASK = read(AssignmentData, assignment_of())
+REQUEST = AttemptRequest(TASK, WorkerData("function"), place=PLACE)
 MERGE = MergeRequest(
-    assignment_of(), Place("root.merge", "base", (("0", "a"), ("1", "b"), ("2", "c"))), (), {"kind": "function"}
+    TASK, Place("root.merge", "base", (("0", "a"), ("1", "b"), ("2", "c"))), (), WorkerData("function")
 )
 
 
@@ -74,12 +76,16 @@ class SlowSpaces:
         return ()
 
 
-def grounds(spaces: SlowSpaces) -> Grounds:
-    return Grounds("run", Path(), spaces, context_bytes=1000)
+def isolated(spaces: SlowSpaces) -> Isolated:
+    return Isolated("run", Path(), spaces, context_bytes=1000)
 
 
-async def works(request: AttemptRequest, path: Path) -> tuple[EventType, dict[str, Any]]:
-    return EventType.REPORTED, {"report": {"status": "SUCCESS", "summary": "done"}}
+def reported(report: ReportData) -> Reported:
+    return Reported(kind="attempt", n=1, report=report)
+
+
+async def works(request: AttemptRequest, path: Path) -> Reported | Lost:
+    return reported(ReportData("SUCCESS", summary="done"))
 
 
 async def stopped_while_slow(spaces: SlowSpaces, action: Any) -> Any:
@@ -96,24 +102,26 @@ async def stopped_while_slow(spaces: SlowSpaces, action: Any) -> Any:
 
 async def test_landing_that_has_begun_is_finished_though_it_is_stopped() -> None:
     spaces = SlowSpaces("land")
-    answer = await stopped_while_slow(spaces, grounds(spaces).land(LandRequest("whole", "base")))
-    assert answer == {"landed": True, "where": "", "note": "done", "changed": ["f.txt"]}
+    answer = await stopped_while_slow(spaces, isolated(spaces).land(LandRequest("whole", "base")))
+    assert answer == LandAnswer(True, "", "done", ("f.txt",))
     assert spaces.done == ["land whole"]
 
 
 @pytest.mark.req("S25")
 async def test_work_of_a_luna_that_has_reported_is_taken_though_the_attempt_is_stopped() -> None:
     spaces = SlowSpaces("keep")
-    type_, data = await stopped_while_slow(spaces, grounds(spaces).attempt(REQUEST, works))
-    assert type_ == EventType.REPORTED
-    assert data["snapshot"] == "kept"
+    ended = await stopped_while_slow(spaces, isolated(spaces).attempt(REQUEST, works))
+    assert isinstance(ended, Reported)
+    assert ended.snapshot == "kept"
 
 
 @pytest.mark.req("S61")
 async def test_conflict_that_a_luna_has_settled_is_merged_though_the_merge_is_stopped() -> None:
     spaces = SlowSpaces("resolve")
-    _, data = await stopped_while_slow(spaces, grounds(spaces).merge(MERGE, works))
-    assert data["answer"] == {"snapshot": "all", "merged": ["0", "1", "2"], "conflict": None}
+    merged = await stopped_while_slow(spaces, isolated(spaces).merge(MERGE, works))
+    assert isinstance(merged, Merged)
+    assert merged.answer == MergeAnswer("all", ("0", "1", "2"), None)
+    assert merged.by == await works(REQUEST, Path())
     assert spaces.done == ["merge 0 1 2", "place root.merge", "resolve root.merge", "merge 2"]
 
 
@@ -121,7 +129,7 @@ async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None
     spaces = SlowSpaces()
     begun = asyncio.Event()
 
-    async def leaves_slowly(request: AttemptRequest, path: Path) -> tuple[EventType, dict[str, Any]]:
+    async def leaves_slowly(request: AttemptRequest, path: Path) -> Reported | Lost:
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -131,7 +139,7 @@ async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None
             spaces.done.append("left")
         raise AssertionError
 
-    mine = grounds(spaces)
+    mine = isolated(spaces)
     task = asyncio.ensure_future(mine.attempt(REQUEST, leaves_slowly))
     await begun.wait()
     mine.release(["root.1", "root.2"])  # as a session does: it lets places go, and stops what works there afterwards
@@ -144,13 +152,14 @@ async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None
 
 
 async def test_attempt_without_success_leaves_a_snapshot_and_no_place() -> None:
-    async def fails(request: AttemptRequest, path: Path) -> tuple[EventType, dict[str, Any]]:
-        return EventType.REPORTED, {"report": {"status": "STUCK", "blocker": "no", "kind": "other"}}
+    async def fails(request: AttemptRequest, path: Path) -> Reported | Lost:
+        return reported(ReportData("STUCK", blocker="no", kind="other"))
 
     spaces = SlowSpaces()
-    mine = grounds(spaces)
-    _, data = await mine.attempt(REQUEST, fails)
-    assert data["snapshot"] == "kept"
+    mine = isolated(spaces)
+    ended = await mine.attempt(REQUEST, fails)
+    assert isinstance(ended, Reported)
+    assert ended.snapshot == "kept"
     await mine.close(result=None, ended=True)
     assert spaces.done == ["place root.1", "keep root.1", "drop root.1", "finish None"]
 
@@ -159,7 +168,7 @@ async def test_attempt_without_success_leaves_a_snapshot_and_no_place() -> None:
 async def test_place_that_cannot_be_removed_takes_nothing_from_the_run(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mine = grounds(SlowSpaces(fails={"drop": error, "finish": error}))
+    mine = isolated(SlowSpaces(fails={"drop": error, "finish": error}))
     mine.release(["root.1"])
     with caplog.at_level(logging.WARNING):
         await mine.close(result="whole", ended=True)
@@ -167,9 +176,9 @@ async def test_place_that_cannot_be_removed_takes_nothing_from_the_run(
 
 
 async def test_in_one_workspace_there_is_nothing_to_merge_land_or_remove() -> None:
-    mine = Grounds("run", Path("here"), None, context_bytes=1000)
+    mine = Isolated("run", Path("here"), None, context_bytes=1000)
     assert await mine.at(PLACE) == Path("here")
-    assert "snapshot" not in (await mine.attempt(REQUEST, works))[1]
+    assert await mine.attempt(REQUEST, works) == reported(ReportData("SUCCESS", summary="done"))
     mine.release(["root.1"])
     await mine.close(result=None, ended=True)
     with pytest.raises(RuntimeError):
