@@ -11,7 +11,6 @@ from sol.inspect import labels
 from sol.tree.codec import plain_event
 from sol.tree.events import Event, EventType
 from sol.tree.node import Node, TaskNode
-from sol.tree.values import plain
 
 STEPS = 20
 """Most progress events that are told; those before are counted."""
@@ -30,7 +29,7 @@ _MARKS = {True: "holds", False: "does not hold", None: "was not checked"}
 
 def assignment_lines(node: Node) -> list[tuple[str, str]]:
     """What a node was asked, as pairs of field and value; a field with several values comes once for each."""
-    given = plain(node.assignment) if isinstance(node, TaskNode) else {}
+    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
     pairs = [("Goal" if given else "About", labels.clean(node.title))]
     if isinstance(node, TaskNode):
         pairs += [("Input", labels.inputs_label(name, value)) for name, value in node.assignment.inputs.items()]
@@ -38,7 +37,7 @@ def assignment_lines(node: Node) -> list[tuple[str, str]]:
         value = given.get(name)
         values = value if isinstance(value, list | tuple) else [] if value is None else [value]
         pairs += [(title, _words(one)) for one in values]
-    pairs.append(("Worker", _words(plain(node.worker))))
+    pairs.append(("Worker", _words(labels.data_of(node.worker))))
     pairs += [("Note", labels.clean(note)) for note in node.notes]
     return pairs
 
@@ -162,6 +161,11 @@ def _settled(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     yield labels.clean(f"ended {data['state']}{kind}: {data.get('reason') or ''}").rstrip(": ")
 
 
+def _budget_hit(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
+    limit = data["limit"]
+    yield labels.clean(f"the budget of {int(limit) if limit == int(limit) else limit} {data['what']} was used up")
+
+
 def _progressed(data: Mapping[str, Any], event: Event) -> Iterator[str]:
     said = labels.activity_of(event)
     observation = data["event"].get("observation")
@@ -208,6 +212,6 @@ _TELLERS: Mapping[str, Callable[[Mapping[str, Any], Event], Iterator[str]]] = {
     EventType.REOPENED: _saying("taken up again {note}"),
     EventType.CANCEL_REQUESTED: _saying("cancellation asked for by {by}: {reason}"),
     EventType.RETRY_REQUESTED: _saying("another try asked for by {by}: {note}"),
-    EventType.BUDGET_HIT: _saying("the budget of {limit} {what} was used up"),
+    EventType.BUDGET_HIT: _budget_hit,
     EventType.RESUMED: _saying("the run was resumed"),
 }
