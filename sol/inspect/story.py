@@ -9,6 +9,7 @@ from typing import Any
 
 from sol.inspect import labels
 from sol.tree.codec import plain_event
+from sol.tree.effects import Kind
 from sol.tree.events import Event, EventType
 from sol.tree.node import Node, TaskNode
 
@@ -23,6 +24,7 @@ _FIELDS = (
     ("Stop conditions", "stop_conditions"),
 )
 _KNOWN = frozenset(map(str, EventType))
+_KINDS = frozenset(map(str, Kind))
 _LONGEST = 300
 _MARKS = {True: "holds", False: "does not hold", None: "was not checked"}
 
@@ -134,6 +136,8 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
             yield labels.clean(f"{kind}: {'yes' if holds else 'no'}, {reason}")
         case {"reason": reason}:
             yield labels.clean(f"{kind} answered: {reason}")
+        case _ if kind not in _KINDS:
+            yield _with(f"{kind} answered", answer)
         case _:
             yield labels.clean(f"{kind} answered")
 
@@ -174,9 +178,13 @@ def _progressed(data: Mapping[str, Any], event: Event) -> Iterator[str]:
 
 def _own(data: Mapping[str, Any], event: Event) -> Iterator[str]:
     """An event that only the run's own program knows."""
+    yield _with(event.type.replace("_", " "), data)
+
+
+def _with(words: str, data: Mapping[str, Any]) -> str:
+    """What only the run's own program knows, with its fields."""
     said = ", ".join(f"{name.replace('_', ' ')}: {_words(value)}" for name, value in data.items())
-    words = event.type.replace("_", " ")
-    yield labels.clean(f"{words}: {said}" if said else words)[:_LONGEST]
+    return labels.clean(f"{words}: {said}" if said else words)[:_LONGEST]
 
 
 def _saying(words: str) -> Callable[[Mapping[str, Any], Event], Iterator[str]]:
