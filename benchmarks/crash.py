@@ -184,8 +184,7 @@ async def committed(directory: Path) -> set[str]:
 def shape(tree: Tree) -> dict[str, Any]:
     """What must be the same with and without kills."""
     return {
-        path: (str(node.state), plain(node.assignment), node.result, node.children)
-        for path, node in tree.nodes.items()
+        path: (str(node.state), plain(node.assignment), node.result, node.children) for path, node in tree.nodes.items()
     }
 
 
