@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from luna.text import strip_controls
 from sol.tree.events import Event, Progressed
 from sol.tree.node import AnyState, Node, State, TaskNode
@@ -61,6 +63,12 @@ _DOING = {
 def clean(text: object) -> str:
     """Any text as one line that cannot steer a terminal and can be written as UTF-8."""
     return " ".join(strip_controls(str(text)[:MAX_CHARACTERS]).encode("utf-8", "replace").decode().split())
+
+
+def data_of(value: object) -> dict[str, Any]:
+    """What a report, an assignment, … holds as plain data, whatever texts are in it; what says nothing is left out."""
+    found: dict[str, Any] = msgspec.to_builtins(value)
+    return found
 
 
 def name_of(path: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from sol.inspect import labels
 from sol.tree.codec import plain_event
+from sol.tree.effects import Kind
 from sol.tree.events import Event, EventType
 from sol.tree.node import Node, TaskNode
-from sol.tree.values import plain
 
 STEPS = 20
 """Most progress events that are told; those before are counted."""
@@ -24,13 +24,14 @@ _FIELDS = (
     ("Stop conditions", "stop_conditions"),
 )
 _KNOWN = frozenset(map(str, EventType))
+_KINDS = frozenset(map(str, Kind))
 _LONGEST = 300
 _MARKS = {True: "holds", False: "does not hold", None: "was not checked"}
 
 
 def assignment_lines(node: Node) -> list[tuple[str, str]]:
     """What a node was asked, as pairs of field and value; a field with several values comes once for each."""
-    given = plain(node.assignment) if isinstance(node, TaskNode) else {}
+    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
     pairs = [("Goal" if given else "About", labels.clean(node.title))]
     if isinstance(node, TaskNode):
         pairs += [("Input", labels.inputs_label(name, value)) for name, value in node.assignment.inputs.items()]
@@ -38,7 +39,7 @@ def assignment_lines(node: Node) -> list[tuple[str, str]]:
         value = given.get(name)
         values = value if isinstance(value, list | tuple) else [] if value is None else [value]
         pairs += [(title, _words(one)) for one in values]
-    pairs.append(("Worker", _words(plain(node.worker))))
+    pairs.append(("Worker", _words(labels.data_of(node.worker))))
     pairs += [("Note", labels.clean(note)) for note in node.notes]
     return pairs
 
@@ -135,6 +136,8 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
             yield labels.clean(f"{kind}: {'yes' if holds else 'no'}, {reason}")
         case {"reason": reason}:
             yield labels.clean(f"{kind} answered: {reason}")
+        case _ if kind not in _KINDS:
+            yield _with(f"{kind} answered", answer)
         case _:
             yield labels.clean(f"{kind} answered")
 
@@ -162,6 +165,11 @@ def _settled(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     yield labels.clean(f"ended {data['state']}{kind}: {data.get('reason') or ''}").rstrip(": ")
 
 
+def _budget_hit(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
+    limit = data["limit"]
+    yield labels.clean(f"the budget of {int(limit) if limit == int(limit) else limit} {data['what']} was used up")
+
+
 def _progressed(data: Mapping[str, Any], event: Event) -> Iterator[str]:
     said = labels.activity_of(event)
     observation = data["event"].get("observation")
@@ -170,9 +178,13 @@ def _progressed(data: Mapping[str, Any], event: Event) -> Iterator[str]:
 
 def _own(data: Mapping[str, Any], event: Event) -> Iterator[str]:
     """An event that only the run's own program knows."""
+    yield _with(event.type.replace("_", " "), data)
+
+
+def _with(words: str, data: Mapping[str, Any]) -> str:
+    """What only the run's own program knows, with its fields."""
     said = ", ".join(f"{name.replace('_', ' ')}: {_words(value)}" for name, value in data.items())
-    words = event.type.replace("_", " ")
-    yield labels.clean(f"{words}: {said}" if said else words)[:_LONGEST]
+    return labels.clean(f"{words}: {said}" if said else words)[:_LONGEST]
 
 
 def _saying(words: str) -> Callable[[Mapping[str, Any], Event], Iterator[str]]:
@@ -208,6 +220,6 @@ _TELLERS: Mapping[str, Callable[[Mapping[str, Any], Event], Iterator[str]]] = {
     EventType.REOPENED: _saying("taken up again {note}"),
     EventType.CANCEL_REQUESTED: _saying("cancellation asked for by {by}: {reason}"),
     EventType.RETRY_REQUESTED: _saying("another try asked for by {by}: {note}"),
-    EventType.BUDGET_HIT: _saying("the budget of {limit} {what} was used up"),
+    EventType.BUDGET_HIT: _budget_hit,
     EventType.RESUMED: _saying("the run was resumed"),
 }

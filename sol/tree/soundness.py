@@ -106,7 +106,8 @@ def in_order(state: AnyState) -> Iterator[Node]:
             path = todo.pop()
             if path not in seen:
                 seen.add(path)
-                yield nodes[path]
+                if nodes[path].path == path:
+                    yield nodes[path]
                 todo += reversed(below.get(path, ()))
 
 
@@ -117,34 +118,30 @@ def sound(state: S) -> tuple[S, list[str]]:
     """
     faults: list[str] = []
     nodes = state.nodes
-    ordered = {path: nodes[path] for path in nodes} if _is_ordered(nodes) else _ordered(state)
+    ordered = nodes if _is_ordered(nodes) else {node.path: node for node in in_order(state)}
     seen: set[str] = set()
-    for path, node in ordered.items():
+    for path, node in nodes.items():
         if node.path != path:
             faults.append(f"the node at {_name(path)} calls itself {_name(node.path)}")
-        elif path and node.parent not in seen:
+    for path, node in ordered.items():
+        if path and node.parent not in seen:
             how = "in a circle of nodes" if node.parent in ordered else "in the air"
             faults.append(f"node {_name(path)} hangs {how}: there is no node {_name(node.parent)} above it")
         elif path and path not in ordered[node.parent].children:
             faults.append(f"node {_name(path)} is not among the parts of the node above it")
         seen.add(path)
-    for node in nodes.values():
+    for node in ordered.values():
         faults += _wrong_children(node, nodes)
-    return (structs.replace(state, nodes=ordered), _told(faults)) if faults else (state, [])
+    return (structs.replace(state, nodes=dict(ordered)), _told(faults)) if faults else (state, [])
 
 
 def _is_ordered(nodes: Mapping[str, Node]) -> bool:
     seen: set[str] = set()
     for path, node in nodes.items():
-        if path and node.parent not in seen:
+        if node.path != path or (path and node.parent not in seen):
             return False
         seen.add(path)
     return True
-
-
-def _ordered(state: AnyState) -> dict[str, Node]:
-    places = {id(node): path for path, node in state.nodes.items()}
-    return {places[id(node)]: node for node in in_order(state)}
 
 
 def _wrong_children(node: Node, nodes: Mapping[str, Node]) -> list[str]:

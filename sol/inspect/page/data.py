@@ -15,7 +15,6 @@ from sol.tree.events import Event, Settled, Started
 from sol.tree.node import AnyState, Node, TaskNode
 from sol.tree.soundness import sound
 from sol.tree.timeline import Span, timeline
-from sol.tree.values import plain
 
 TITLE_CHARACTERS: Final = 160
 DETAIL_CHARACTERS: Final = 240
@@ -99,7 +98,7 @@ def note_activity(activity: dict[str, str], event: Event) -> None:
 def about_data(tree: AnyState, about: About, *, began: float) -> dict[str, Any]:
     """The run itself."""
     spent = tree.spent
-    config = {} if tree.started is None else plain(tree.started)  # programs have fields of their own in it
+    config = {} if tree.started is None else labels.data_of(tree.started)  # programs have fields of their own in it
     strategy: Mapping[str, Any] = {} if tree.started is None else tree.started.strategy
     root = tree.nodes.get("")
     return {

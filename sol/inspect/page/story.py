@@ -14,7 +14,6 @@ from sol.tree.codec import plain_event
 from sol.tree.effects import IntegrateAnswer
 from sol.tree.events import Event, EventType
 from sol.tree.node import Node, TaskNode
-from sol.tree.values import plain
 
 EVENTS: Final = 200
 """Most events that a story tells, half of them from its beginning."""
@@ -122,7 +121,7 @@ def _checks(node: Node) -> Iterator[Row]:
 
 
 def _assignment(node: Node) -> Iterator[Row]:
-    given = plain(node.assignment) if isinstance(node, TaskNode) else {}
+    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
     yield ["Goal" if given else "About", node.title, ""]
     inputs = node.assignment.inputs if isinstance(node, TaskNode) else {}
     for name in _some(list(inputs)):
@@ -134,7 +133,7 @@ def _assignment(node: Node) -> Iterator[Row]:
         for one in _some(values):
             yield [title, *_criterion(one)]
         yield from _more(values)
-    yield ["Worker", *_value(plain(node.worker))]
+    yield ["Worker", *_value(labels.data_of(node.worker))]
     for note in node.notes:
         yield ["Note", note, ""]
 
@@ -171,12 +170,12 @@ def _integration(found: IntegrateAnswer | None) -> Iterator[Row]:
 def _reassessment(node: TaskNode) -> Iterator[Row]:
     if node.reassessment is not None:
         because = {"trigger": node.trigger} if node.trigger else {}
-        yield from _pairs(plain(node.reassessment) | because)
+        yield from _pairs(labels.data_of(node.reassessment) | because)
 
 
 def _decisions(node: Node) -> Iterator[Row]:
     for one in _some(node.decisions):
-        data = plain(one)  # programs have fields of their own in it
+        data = labels.data_of(one)  # programs have fields of their own in it
         reason = f"\n{one.reason}" if one.reason else ""
         if one.rule is None:
             yield [one.section, str(data.get("verdict") or "no rule") + reason, ""]
