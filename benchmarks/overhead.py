@@ -1,8 +1,10 @@
-"""What a node costs apart from its worker: a complete binary tree, workers without latency.
+"""What a node costs apart from its worker: a complete binary tree, called as a library, without any switch.
 
-Run as the command line runs, with an eased garbage collector; `--plain` is a library call that does not ease it.
+Workers take no time unless `--latest` gives the longest; then outcomes trickle in. With `--concurrency 1` they come
+one a turn.
 
-Example: `python benchmarks/overhead.py --nodes 1023 --journal sqlite --json`
+Examples: `python benchmarks/overhead.py --nodes 1023 --journal sqlite --json`
+`python benchmarks/overhead.py --nodes 1023 --latest 0.05 --concurrency 16`
 """
 
 import argparse
@@ -13,10 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import CountWorker, RangePlanner, rss_mb, show, strategy, task
+from common import CountWorker, RangePlanner, expect, make_sol, rss_mb, show, task
 
-from sol import Sol
-from sol.collector import ease_collector
 from sol.journal import MemoryJournal
 
 
@@ -26,38 +26,36 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1023, help="a complete binary tree: 2 to the n, less 1")
     parser.add_argument("--journal", choices=["sqlite", "memory"], default="sqlite")
     parser.add_argument("--concurrency", type=int, default=1024)
-    parser.add_argument("--plain", action="store_true", help="Python's own collector settings, as a library call has")
+    parser.add_argument("--latest", type=float, default=0.0, help="longest seconds of a worker, evenly distributed")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     leaves = (options.nodes + 1) // 2
     if leaves & (leaves - 1):
         parser.error(f"--nodes {options.nodes} is no complete binary tree; try 1023 or 32767")
-    show(asyncio.run(measure(leaves, options.journal, options.concurrency, eased=not options.plain)), options)
+    show(asyncio.run(measure(leaves, options)), options)
 
 
-async def measure(leaves: int, journal: str, concurrency: int, *, eased: bool = True) -> dict[str, Any]:
+async def measure(leaves: int, options: argparse.Namespace) -> dict[str, Any]:
     """Solve once to warm up, then once for the figures."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "runs.db"
-        worker, planner = CountWorker(), RangePlanner()
-        sol = Sol(
-            strategy=strategy(concurrency=concurrency),
+        worker = CountWorker(latest_s=options.latest)
+        sol = make_sol(
+            Path(directory),
+            concurrency=options.concurrency,
             worker=worker,
-            planner=planner,
-            workspace=directory,
-            store=MemoryJournal() if journal == "memory" else f"sqlite:///{file}",
+            store=MemoryJournal() if options.journal == "memory" else f"sqlite:///{file}",
         )
         await sol.asolve(task(4))
-        before, worker.calls, planner.calls = _size(file), 0, 0
+        before = _size(file)
+        sol.planner = planner = RangePlanner()
+        worker.calls = 0
         gc.collect()
-        if eased:
-            ease_collector()  # as the command line does
         wall, cpu = time.perf_counter(), time.process_time()
         run = await sol.asolve(task(leaves))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        nodes = len(run.tree)
-        if not run.solved or run.result != leaves or nodes != 2 * leaves - 1:
-            raise SystemExit(f"wrong: {run.status}, result {run.result}, {nodes} nodes: {run.reason}")
+        nodes = 2 * leaves - 1
+        expect(run, leaves, nodes)
         return {
             "nodes": nodes,
             "calls": worker.calls + planner.calls,
@@ -65,8 +63,7 @@ async def measure(leaves: int, journal: str, concurrency: int, *, eased: bool = 
             "wall_s": wall,
             "rss_mb": rss_mb(),
             "journal_bytes_per_node": (_size(file) - before) / nodes,
-            "journal": journal,
-            "collector": "eased" if eased else "plain",
+            "journal": options.journal,
         }
 
 

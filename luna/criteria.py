@@ -4,7 +4,8 @@ Written in YAML as a one-key mapping (`{command: pytest -q}`), as `ai("question"
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias, cast
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints, Tag, field_validator
@@ -104,13 +105,17 @@ _KINDS: tuple[type[_Criterion], ...] = (
     AiCriterion,
     TextCriterion,
 )
-_NAMES = tuple(cls.kind for cls in _KINDS)
+_BY_KIND = {cls.kind: cls for cls in _KINDS}
 
 
 def _tag(value: Any) -> str | None:  # noqa: ANN401 - pydantic hands over whatever was written
     if isinstance(value, _Criterion):
         return value.kind
-    return next((kind for kind in _NAMES if isinstance(value, Mapping) and kind in value), None)
+    if isinstance(value, Mapping):
+        for kind in _BY_KIND:
+            if kind in value:
+                return kind
+    return None
 
 
 Criterion: TypeAlias = Annotated[
@@ -152,12 +157,38 @@ def parse_criterion(value: object) -> object:
     return {"ai": body.replace('\\"', '"').replace("\\\\", "\\")}
 
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
+_set = object.__setattr__  # the models are frozen
+
+
+def trusted_model(cls: type[ModelT], given: dict[str, Any]) -> ModelT:
+    """A model of values that were validated before; what `model_construct` gives, in a fraction of its time.
+
+    Args:
+        cls: A model with neither aliases nor private attributes.
+        given: A value for each field without a default; becomes part of the model.
+    """
+    made = cls.__new__(cls)
+    _set(made, "__dict__", _defaults(cls) | given)
+    _set(made, "__pydantic_fields_set__", set(given))
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
+
+
+@cache
+def _defaults(cls: type[BaseModel]) -> dict[str, Any]:
+    # A field without a default has its place, too, so that all models have theirs in the same order.
+    return {name: field.get_default(call_default_factory=False) for name, field in cls.model_fields.items()}
+
+
 def trusted_criterion(data: Mapping[str, Any]) -> Criterion:
     """A criterion that was validated before, of what `model_dump` gave. Checks nothing."""
-    made = next(cls for cls in _KINDS if cls.kind in data)
-    if isinstance(data.get("command"), list):
-        data = {**data, "command": tuple(data["command"])}
-    return cast("Criterion", made.model_construct(**data))
+    made = _BY_KIND[_tag(data) or ""]
+    given = dict(data)
+    if isinstance(given.get("command"), list):
+        given["command"] = tuple(given["command"])
+    return cast("Criterion", trusted_model(made, given))
 
 
 class CheckResult(msgspec.Struct, frozen=True, gc=False):

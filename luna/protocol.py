@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from luna.criteria import Criterion, FileCriterion, SchemaCriterion, parse_criterion, trusted_criterion
+from luna.criteria import Criterion, FileCriterion, SchemaCriterion, parse_criterion, trusted_criterion, trusted_model
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NONE = "none"
@@ -190,17 +190,18 @@ class Assignment(Data):
 
         The inputs are taken as they are, not copied.
         """
-        return cls.model_construct(
-            goal=goal,
-            context=context,
-            inputs=inputs,
-            constraints=tuple(constraints),
-            expected_output=_trusted_output(expected_output),
-            success_criteria=tuple(
-                trusted_criterion(each) if isinstance(each, Mapping) else each for each in success_criteria
+        given = {
+            "goal": goal,
+            "context": context,
+            "inputs": inputs,
+            "constraints": tuple(constraints),
+            "expected_output": _trusted_output(expected_output),
+            "success_criteria": tuple(
+                each if isinstance(each, BaseModel) else trusted_criterion(each) for each in success_criteria
             ),
-            stop_conditions=tuple(stop_conditions),
-        )
+            "stop_conditions": tuple(stop_conditions),
+        }
+        return trusted_model(cls, given)
 
     @property
     def checks(self) -> tuple[Criterion, ...]:
@@ -208,20 +209,17 @@ class Assignment(Data):
         out = self.expected_output
         if not out.files and out.json_schema is None:
             return self.success_criteria
-        implied: list[Criterion] = [FileCriterion.model_construct(file=path) for path in out.files]
+        implied: list[Criterion] = [trusted_model(FileCriterion, {"file": path}) for path in out.files]
         if out.json_schema is not None:
-            implied.append(SchemaCriterion.model_construct(json_schema=out.json_schema))
+            implied.append(trusted_model(SchemaCriterion, {"json_schema": out.json_schema}))
         return (*implied, *(c for c in self.success_criteria if c not in implied))
 
 
 def _trusted_output(output: ExpectedOutput | Mapping[str, Any]) -> ExpectedOutput:
     if isinstance(output, ExpectedOutput):
         return output
-    return ExpectedOutput.model_construct(
-        description=output["description"],
-        json_schema=output.get("json_schema"),
-        files=tuple(output.get("files") or ()),
-    )
+    given = {**output, "files": tuple(output["files"])} if "files" in output else {**output}
+    return trusted_model(ExpectedOutput, given)
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):

@@ -6,19 +6,20 @@ A worker's word never counts here. Criteria that only a model or a human can jud
 import asyncio
 import copy
 import json
+import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final, assert_never
 
+import msgspec
 from pydantic import JsonValue
 
 from luna.callables import in_thread, load_callable
 from luna.criteria import (
-    CheckResult,
     AiCriterion,
     CheckResult,
     CommandCriterion,
@@ -35,7 +36,7 @@ from luna.process import ProcessLimits, ProcessResult, run_process, split_comman
 from luna.protocol import Assignment
 from luna.redact import redact
 from luna.sandbox import Confined, Confinement
-from luna.schemas import schema_errors
+from luna.schemas import Schema, schema_errors
 from luna.sources import Source
 from luna.text import clip, strip_controls
 
@@ -43,6 +44,9 @@ DETAIL_BYTES: Final = 2_000
 INPUT_BYTES: Final = 64 << 20
 PYTHON_TIMEOUT_S: Final = 120.0
 MAX_MISSING: Final = 5
+# Up to these sizes a result is checked in about a millisecond, when it fits and when it does not.
+_QUICK_BYTES = 32_768
+_SLOW_BYTES = 1_024
 _LABEL_BYTES = 200
 _VALUE_BYTES = 120
 _OUTPUT_BYTES = 1_200
@@ -98,8 +102,7 @@ class _Checks:
             case FileCriterion():
                 label, wrong = criterion.file, self._file(criterion)
             case SchemaCriterion():
-                find = partial(schema_errors, self.result, criterion.json_schema)
-                label, wrong = "", "\n".join(await in_thread(find, name="json_schema criterion"))
+                label, wrong = "", "\n".join(await self._schema(criterion.json_schema))
             case SourceCriterion():
                 find_missing = partial(self._values_in, criterion.values_in)
                 label, wrong = criterion.values_in, await in_thread(find_missing, name="values_in criterion")
@@ -111,6 +114,22 @@ class _Checks:
             case _:
                 assert_never(criterion)
         return _check_result(criterion.kind, label, not wrong, wrong)
+
+    async def _schema(self, schema: Mapping[str, JsonValue]) -> list[str]:
+        """What does not fit. Only where it may take long, or the schema is new, in a thread."""
+        known = Schema.known(schema)
+        if known is not None and (size := self._result_bytes()) <= _QUICK_BYTES:
+            if known.surely_fits(self.result):
+                return []
+            if size <= _SLOW_BYTES and not known.refers:
+                return known.errors(self.result)
+        return await in_thread(partial(schema_errors, self.result, schema), name="json_schema criterion")
+
+    def _result_bytes(self) -> float:
+        try:
+            return len(msgspec.json.encode(self.result))
+        except (TypeError, ValueError, RecursionError):  # checked elsewhere
+            return math.inf
 
     async def _command(self, criterion: CommandCriterion) -> str:
         limits = ProcessLimits(timeout_s=criterion.timeout_s, output_bytes=2 * _OUTPUT_BYTES)

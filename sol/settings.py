@@ -1,4 +1,4 @@
-"""What a `Sol` is set to, from its caller and the environment, and what it lends to whoever prepares a run. Not public."""
+"""What a `Sol` is set to, by its caller and the environment, and what it lends to whoever prepares a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from luna.models import resolve_chat_model
 from luna.protocol import Usage, WorkerSpec
+from luna.strictjson import require_json
 from sol.dispatch.context import RunContext, Workers
 from sol.dispatch.enclosing import ENCLOSING, Enclosing, enter, narrowed
 from sol.engine.kinds import Again, ChosenStrategy, Options, Prepared, RunKind
@@ -19,6 +20,7 @@ from sol.lunas import WITH_MODEL, spec_of
 from sol.strategy.catalog import find, read_strategy
 from sol.strategy.schema import Budget, Strategy
 from sol.tree.node import AnyState
+from sol.tree.values import plain
 
 if TYPE_CHECKING:
     from sol.solver import Sol
@@ -82,7 +84,7 @@ class Lent:
         if spec.kind in WITH_MODEL and sol.luna_model and not spec.options.get("model"):
             resolve_chat_model(sol.luna_model, base_url=sol.base_url)
 
-    def strategy_of(self, own: str | None, workspace: Path) -> ChosenStrategy:
+    def strategy_of(self, own: str | Strategy | None, workspace: Path) -> ChosenStrategy:
         """The caller's strategy, or the one that is named; with the caller's limits, and those of a run around."""
         sol = self.sol
         chosen = sol.strategy if sol.strategy is not None else own or "binary"
@@ -120,6 +122,10 @@ def prepare(
 ) -> tuple[Prepared, tuple[str, ...], RunContext]:
     """Read and check all that a run needs, before anything is started."""
     prepared = kind.prepare(lent, thing, options, run=run)
+    try:
+        require_json(plain(prepared.started), what="the run")
+    except ValueError as error:
+        raise UsageError(f"This cannot be started: {error}.") from error
     chain = enter(prepared.goal)
     return prepared, chain, make_context(Path(prepared.started.workspace), prepared.strategy)
 

@@ -19,7 +19,14 @@ Marks: TypeAlias = Mapping[str, str | int]
 
 
 def effect_marks(run: str, command: Command, *, state: str, depth: int) -> Marks:
-    """What is told of each call that an effect makes: `sol_node` is the node's path, "" for the root."""
+    """What is told of each call that an effect makes: `sol_node` is the node's path, "" for the root.
+
+    Args:
+        run: Id of the run.
+        command: The effect.
+        state: Of its node.
+        depth: Of its node; that of the root is 0.
+    """
     return {
         "sol_run": run,
         "sol_node": command.node,

@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from luna.protocol import Action, Compacted, Partial, Progress, Said, Spent, StuckKind
 
@@ -58,7 +58,17 @@ class Step(NamedTuple):
 
 
 class Monitor:
-    """One detector. Overrides what it looks at; what it does not override costs nothing."""
+    """One detector. Overrides what it looks at; what it does not override costs nothing.
+
+    Attributes:
+        hears: The methods that it overrides.
+    """
+
+    hears: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        own = [name for name, value in vars(Monitor).items() if callable(value) and not name.startswith("_")]
+        cls.hears = frozenset(name for name in own if getattr(cls, name) is not getattr(Monitor, name))
 
     def action(self, step: Step) -> Alarm | None:
         """Look at a completed action."""

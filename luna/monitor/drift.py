@@ -5,6 +5,7 @@ Compares words only, of tasks written in the Latin alphabet; it is silent on oth
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
 from luna.monitor.base import Alarm, Monitor, Step, describe
 from luna.protocol import Action, Assignment, StuckKind
@@ -60,7 +61,14 @@ class Drift(Monitor):
 
     def __init__(self, *, limit: int, assignment: Assignment) -> None:
         self._limit = limit
-        self._task = _words(
+        self._assignment = assignment
+        self._off: list[str] = []
+
+    @cached_property
+    def _task(self) -> set[str]:
+        """The task's words; looked for at the first action, as many workers report none."""
+        assignment = self._assignment
+        return _words(
             [
                 assignment.goal,
                 assignment.context,
@@ -72,9 +80,10 @@ class Drift(Monitor):
                 *(f"{name} {value}" for name, value in assignment.inputs.items()),
             ]
         )
-        self._found = set(self._task)
-        self._can_tell = len(self._task) >= _FEWEST
-        self._off: list[str] = []
+
+    @cached_property
+    def _found(self) -> set[str]:
+        return set(self._task)
 
     def rise(self) -> None:
         """Start counting anew."""
@@ -82,7 +91,7 @@ class Drift(Monitor):
 
     def action(self, step: Step) -> Alarm | None:
         """Compare an action's words with the topic's."""
-        if not self._can_tell:
+        if len(self._task) < _FEWEST:
             return None
         asked, told = _asked_and_told(step.action)
         if len(asked | told) < _FEWEST:

@@ -18,6 +18,7 @@ from luna.protocol import (
     Action,
     Assignment,
     Compacted,
+    Note,
     Partial,
     Progress,
     ProgressEvent,
@@ -51,7 +52,7 @@ class Monitors:
         self._made = False
 
     def _make_all(self) -> None:
-        """Make the monitors when the first event comes: most attempts of large trees have none."""
+        """Make the monitors when the first event but a note comes: most attempts of large trees have none."""
         self._made = True
         self._standing = Standing()
         self._waits = Waits()
@@ -92,6 +93,8 @@ class Monitors:
         Returns:
             The first alarm; after it the monitors are of no further use.
         """
+        if isinstance(event, Note):
+            return None
         if not self._made:
             self._make_all()
         if isinstance(event, Action):
@@ -150,7 +153,7 @@ def _chosen(s: MonitorSettings, assignment: Assignment, standing: Standing, toke
 
 
 def _overridden(monitors: Sequence[Monitor], name: str) -> list[Callable[..., Alarm | None]]:
-    return [getattr(m, name) for m in monitors if getattr(type(m), name) is not getattr(Monitor, name)]
+    return [getattr(m, name) for m in monitors if name in m.hears]
 
 
 def _ask(watchers: list[Callable[..., Alarm | None]], event: object) -> Alarm | None:

@@ -7,9 +7,10 @@ import fnmatch
 import posixpath
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from luna.monitor.base import Alarm, Monitor, Step, describe, only_reads
-from luna.monitor.topics import excluded_topics
+from luna.monitor.topics import Topic, excluded_topics
 from luna.protocol import StuckKind
 
 _CHANGE = r"chang(?:e|ing)|edit(?:ing)?|modify(?:ing)?|writ(?:e|ing)|delet(?:e|ing)|remov(?:e|ing)|creat(?:e|ing)"
@@ -95,8 +96,15 @@ class Scope(Monitor):
     """
 
     def __init__(self, constraints: tuple[str, ...]) -> None:
-        self._rules = [rule for constraint in constraints for rule in _rules(constraint)]
-        self._topics = [topic for constraint in constraints for topic in excluded_topics(constraint)]
+        self._constraints = constraints
+
+    @cached_property
+    def _rules(self) -> list[_Rule]:
+        return [rule for constraint in self._constraints for rule in _rules(constraint)]
+
+    @cached_property
+    def _topics(self) -> list[Topic]:
+        return [topic for constraint in self._constraints for topic in excluded_topics(constraint)]
 
     def action(self, step: Step) -> Alarm | None:
         """Compare the action with the workspace and the constraints."""

@@ -11,7 +11,6 @@ from sol.inspect.terminal import LiveTree, headline, page_of, settled_line
 from sol.inspect.ui.follow import Followed
 from sol.journal import Journal
 from sol.solver import Sol
-from sol.tree.events import Event, EventType
 
 POLL_S = 0.5
 """Seconds between looks into the journal."""
@@ -67,6 +66,5 @@ def _tell(followed: Followed, console: Console, told: set[str]) -> None:
     told.update(node.path for node in ended)
     for node in sorted(ended, key=lambda node: (-node.depth, node.path)):
         if node.depth <= _TOP:
-            ended_event = Event(EventType.SETTLED, node.path)
-            line = settled_line(ended_event, node, nodes[node.parent] if node.path else None)
+            line = settled_line(node, followed.tree.above(node))
             console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,10 +1,10 @@
 """List and remove what runs have kept of work that is in no result: places, and branches of git."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import typer
 
 from luna.workspaces import Kept
@@ -63,9 +63,9 @@ async def _clean(sol: Sol, run: str) -> tuple[Kept, ...]:
     at_work = await holder_of(sol, found)
     if at_work is not None:
         raise ConflictError(f"Run {found} is at work: {at_work}. Stop it first.")
-    if not started.get("places"):
+    if not started.places:
         return ()
-    return await remove_kept(Path(started["workspace"]), Path(started["places"]), found)
+    return await remove_kept(Path(started.workspace), Path(started.places), found)
 
 
 async def _all_kept(sol: Sol) -> list[tuple[str, Kept]]:
@@ -76,9 +76,9 @@ async def _all_kept(sol: Sol) -> list[tuple[str, Kept]]:
     async with sol.open_journal() as journal:
         async for run_id, status in _runs(journal):
             started = await _started(journal, run_id)
-            if started.get("places"):
+            if started.places:
                 statuses[run_id] = status
-                ground_of[run_id] = (Path(started["workspace"]), Path(started["places"]))
+                ground_of[run_id] = (Path(started.workspace), Path(started.places))
     found: dict[Kept, str] = {}  # several workspaces may have their places below the same directory
     for ground in sorted({own, *ground_of.values()}):
         for one in await kept_below(*ground):
@@ -96,7 +96,14 @@ async def _runs(journal: Journal) -> AsyncIterator[tuple[str, str]]:
         before = page[-1].id
 
 
-async def _started(journal: Journal, run_id: str) -> Mapping[str, Any]:
-    """What a run was started with; empty while it has not begun."""
+class _Started(msgspec.Struct):
+    """Where a run of any kind works, and where it keeps its places; "": it has none."""
+
+    workspace: str = ""
+    places: str = ""
+
+
+async def _started(journal: Journal, run_id: str) -> _Started:
+    """What the first event of a run says about it."""
     first = await journal.read(run_id, limit=1)
-    return first[0].data if first else {}
+    return msgspec.json.decode(first[0].data, type=_Started) if first else _Started()

@@ -16,9 +16,11 @@ from sol.cli.work import node_of, somebody
 from sol.errors import ConflictError
 from sol.inspect import labels
 from sol.inspect.page import write_page
+from sol.inspect.reading import read_anyway
 from sol.inspect.story import assignment_lines, happened
-from sol.inspect.terminal import STYLES, Page, headline, page_of, spent_words, tree_lines
+from sol.inspect.terminal import STYLES, Page, fault_line, headline, page_of, spent_words, tree_lines
 from sol.journal import StoredRun
+from sol.kinds import kind_of
 from sol.run import Run
 from sol.solver import Sol
 from sol.tree.node import Node, Spending
@@ -91,7 +93,7 @@ def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: b
     """Print a run's tree or a node's story; write its result where that is wanted."""
     check_output(shown.output)
     console = shown.console(stderr=False)
-    run, stored = asyncio.run(_load(sol, run_id))
+    run, stored, unread = asyncio.run(_load(sol, run_id))
     if shown.output is not None:
         if not run.solved:
             raise ConflictError(f"Run {run.id} has no result; it is {_status(stored, sol.clock.now())}.")
@@ -106,6 +108,8 @@ def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: b
     _print(console, headline(run.state, page, run_id=run.id, elapsed_s=elapsed, status=_status(stored, page.now)))
     for line in tree_lines(run.state, page, room=None if everything else LINES):
         _print(console, line)
+    for fault in unread:
+        _print(console, fault_line(fault, page))
     for line in output.notes(run, again=shown.again, at_work=holder(stored, page.now)):
         _print(console, line)
 
@@ -116,15 +120,18 @@ def page(sol: Sol, run_id: str, file: Path) -> None:
 
 
 async def _write_page(sol: Sol, run_id: str, file: Path) -> Path:
-    run, _ = await _load(sol, run_id)
+    run, _, _ = await _load(sol, run_id)
     return await write_page(run, file, clock=sol.clock)
 
 
-async def _load(sol: Sol, run_id: str) -> tuple[Run, StoredRun]:
+async def _load(sol: Sol, run_id: str) -> tuple[Run, StoredRun, list[str]]:
+    """A run as far as its journal can be read, what is stored of it, and what could not be read."""
     require_store(sol, run_id)
-    run = await sol.load(run_id)
     async with sol.open_journal() as journal:
-        return run, await journal.info(run.id)
+        stored = await journal.info(await journal.resolve(run_id))
+        kind = kind_of(stored)
+        read = await read_anyway(journal, kind.reading, stored.id)
+    return Run(stored.id, kind, read.state, sol.open_journal), stored, read.faults
 
 
 def _print(console: Console, line: Text) -> None:
@@ -134,7 +141,7 @@ def _print(console: Console, line: Text) -> None:
 
 async def _story(run: Run, node: Node, page: Page, console: Console) -> None:
     state = Text.assemble(
-        (f"node {labels.name_of(node.path)} of run {run.id}: ", "bold"),
+        (f"{run.kind.noun} {labels.name_of(node.path)} of run {run.id}: ", "bold"),
         (f"{labels.SYMBOLS[node.state][page.ascii_only]} {node.state}", STYLES[node.state]),
         f" ({node.kind})" if node.kind else "",
     )
@@ -154,11 +161,12 @@ async def _story(run: Run, node: Node, page: Page, console: Console) -> None:
         _print(console, Text.assemble((f"{labels.duration(max(at, 0.0)):>8}  ", "dim"), words))
     if node.children:
         _print(console, Text("\nParts", "bold"))
-        for path in node.children:
-            child = run.tree[path]
+        for child in (run.state.nodes[path] for path in node.children if path in run.state.nodes):
             mark = f"{labels.SYMBOLS[child.state][page.ascii_only]} {child.state:<9} "
             words = " — ".join(part for part in (labels.title_of(child, node), labels.detail_of(child)) if part)
-            _print(console, Text.assemble((mark, STYLES[child.state]), (f"{labels.name_of(path)} ", "dim"), words))
+            _print(
+                console, Text.assemble((mark, STYLES[child.state]), (f"{labels.name_of(child.path)} ", "dim"), words)
+            )
 
 
 # --- cancel ----------------------------------------------------------------------------------------------------------
@@ -170,9 +178,9 @@ def cancel(sol: Sol, run_id: str, name: str, reason: str) -> None:
 
 
 async def _cancel(sol: Sol, run_id: str, name: str, reason: str) -> str:
-    run, stored = await _load(sol, run_id)
+    run, stored, _ = await _load(sol, run_id)
     node = node_of(run, name)
-    what = f"run {run.id}" if not node.path else f"node {name} of run {run.id}"
+    what = f"run {run.id}" if not node.path else f"{run.kind.noun} {name} of run {run.id}"
     worker = holder(stored, sol.clock.now())
     outcome = await sol.request(run.id, "cancel", {"node": node.path, "reason": reason}, by=somebody())
     return f"cancelled {what}" if outcome == "done" else f"asked {worker or 'its process'} to cancel {what}"

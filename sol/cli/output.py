@@ -13,8 +13,10 @@ from rich.text import Text
 from luna.text import strip_controls
 from sol.inspect import labels
 from sol.run import Run
+from sol.tree.codec import plain_event
 from sol.tree.events import Event
-from sol.tree.node import Node, State
+from sol.tree.node import Node, State, TaskNode
+from sol.tree.values import plain
 
 RESULT_LINES = 20
 RESULT_CHARACTERS = 4_000
@@ -63,7 +65,7 @@ def as_json(value: Any, *, indent: int | None = None) -> str:  # noqa: ANN401 - 
 
 def event_line(run_id: str, event: Event) -> str:
     """An event as one line of JSON."""
-    return as_json({"type": event.type, "run": run_id, "node": event.node, "t": event.t, "data": event.data})
+    return as_json({"type": event.type, "run": run_id, "node": event.node, "t": event.t, "data": plain_event(event)})
 
 
 def summary_line(run: Run, code: int) -> str:
@@ -81,7 +83,7 @@ def summary_line(run: Run, code: int) -> str:
             "nodes": len(run.tree),
             "states": run.tree.counts(),
             "set_aside": set_aside(run),
-            "landed": run.state.landed,
+            "landed": None if run.state.landed is None else plain(run.state.landed),
             "unchecked": [node.path for node in _unchecked(run)],
             "questions": run.questions,
             "spent": {
@@ -98,7 +100,11 @@ def summary_line(run: Run, code: int) -> str:
 def set_aside(run: Run) -> list[dict[str, Any]]:
     """What was set aside, as it is written beside the result."""
     return [
-        {"path": node.path, "inputs": node.assignment.get("inputs"), "reason": node.reason}
+        {
+            "path": node.path,
+            "inputs": node.assignment.inputs if isinstance(node, TaskNode) else None,
+            "reason": node.reason,
+        }
         for node in run.tree.set_aside()
     ]
 
@@ -134,9 +140,10 @@ def notes(
     """
     for path in written:
         yield Text(f"written: {path}")
-    if run.state.landed is not None:
-        yield Text(labels.clean(run.state.landed["note"]), "" if run.state.landed["landed"] else "yellow")
-    if at_work is None and run.state.config.get("base") and _left_something(run):
+    landed = run.state.landed
+    if landed is not None:
+        yield Text(labels.clean(landed.note), "" if landed.landed else "yellow")
+    if at_work is None and run.state.is_isolated and _left_something(run):
         yield Text(f"any changes that are in no result are kept; see: sol workspaces list{again}", "dim")
     if run.reason:
         yield Text(f"not solved: {labels.clean(run.reason)}", "bold")
@@ -161,8 +168,7 @@ def _about(run: Run, nodes: list[Node], what: str, style: str) -> Iterator[Text]
         return
     yield Text(f"{labels.number(len(nodes), 'part')} {what}:", style)
     for node in nodes[:LISTED]:
-        above = run.tree[node.parent] if node.path else None
-        title = labels.title_of(node, above)
+        title = labels.title_of(node, run.state.above(node))
         yield Text(f"  {labels.name_of(node.path)} {title}: {labels.detail_of(node)}")
     if len(nodes) > LISTED:
         yield Text(f"  and {len(nodes) - LISTED:,} more")
@@ -170,7 +176,7 @@ def _about(run: Run, nodes: list[Node], what: str, style: str) -> Iterator[Text]
 
 def _next(run: Run, again: str) -> Iterator[Text]:
     """The command that takes the run further, if there is one."""
-    if run.solved or not len(run.tree):
+    if run.solved or "" not in run.state.nodes:
         return
     if run.questions:
         node = f" --node {next(iter(run.questions))}" if len(run.questions) > 1 else ""
@@ -189,7 +195,7 @@ def _next(run: Run, again: str) -> Iterator[Text]:
 
 def _left_something(run: Run) -> bool:
     """Whether Lunas may have changed something that is in no result."""
-    in_result = {node.path for node in run.tree if node.state == State.SUCCESS and not node.generation}
+    in_result = {node.path for node in run.tree if node.state == State.SUCCESS and not labels.is_split(node)}
     return not run.solved or any(node.counts.get("attempt", 0) > (node.path in in_result) for node in run.tree)
 
 

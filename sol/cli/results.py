@@ -12,6 +12,7 @@ from luna.inputs import inside
 from sol.cli.output import as_json, set_aside
 from sol.errors import SolError, UsageError
 from sol.run import Run
+from sol.tree.events import TaskStarted
 
 STDOUT = "-"
 
@@ -64,9 +65,9 @@ def write_results(run: Run, output: str | None, *, only: bool = False) -> list[s
         sys.stdout.flush()
     elif output is not None:
         written += _write_both(run, Path(output))
-    config = run.state.config
-    if config.get("result_file") and not only:
-        path = inside(Path(config["workspace"]), config["result_file"])
+    started = run.state.started
+    if isinstance(started, TaskStarted) and started.result_file and not only:
+        path = inside(Path(started.workspace), started.result_file)
         if output in {None, STDOUT} or path != Path(str(output)).resolve():
             written += _write_both(run, path)
     return written

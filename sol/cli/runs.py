@@ -18,9 +18,9 @@ def runs(
 ) -> None:
     """List runs, the newest first."""
     from sol.cli.looking import runs as do_runs  # noqa: PLC0415 - loads the journal
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(workspace=workspace, store=store)
+    sol = Sol(workspace=workspace, store=store)
     do_runs(sol, limit=limit, status=status, as_json=as_json)
 
 
@@ -51,9 +51,9 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     from sol.cli.looking import page as do_page  # noqa: PLC0415 - loads the journal
     from sol.cli.looking import show as do_show  # noqa: PLC0415
     from sol.cli.output import Shown  # noqa: PLC0415
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(workspace=workspace, store=store)
+    sol = Sol(workspace=workspace, store=store)
     if html is not None:
         do_page(sol, run, html)
         return
@@ -78,6 +78,6 @@ def cancel(
     It cannot be resumed afterwards. What was stored is kept.
     """
     from sol.cli.looking import cancel as do_cancel  # noqa: PLC0415 - loads the journal
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    do_cancel(WorkflowSol(workspace=workspace, store=store), run, node, reason)
+    do_cancel(Sol(workspace=workspace, store=store), run, node, reason)

@@ -99,9 +99,9 @@ def resume(  # noqa: PLR0913 - each is an option of the command line
     """
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import resume as do_resume  # noqa: PLC0415
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(
+    sol = Sol(
         sol_model=sol_model,
         base_url=base_url,
         workspace=workspace,
@@ -133,9 +133,9 @@ def answer(  # noqa: PLR0913 - each is an option of the command line
     """Answer a run's question and let it go on."""
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import answer as do_answer  # noqa: PLC0415
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(base_url=base_url, workspace=workspace, store=store)
+    sol = Sol(base_url=base_url, workspace=workspace, store=store)
     again = same_place(store, workspace)
     shown = Shown(output=output, as_json=as_json, quiet=quiet, no_color=no_color, again=again)
     raise typer.Exit(do_answer(sol, run, node, text, shown, go_on=not no_resume))
@@ -166,9 +166,9 @@ def retry(  # noqa: PLR0913 - each is an option of the command line
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import New  # noqa: PLC0415
     from sol.cli.work import retry as do_retry  # noqa: PLC0415
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(base_url=base_url, workspace=workspace, store=store)
+    sol = Sol(base_url=base_url, workspace=workspace, store=store)
     again = same_place(store, workspace)
     shown = Shown(output=output, as_json=as_json, quiet=quiet, no_color=no_color, again=again)
     raise typer.Exit(do_retry(sol, run, node, shown, new=New(note=note, worker=worker, luna_model=luna_model)))

@@ -30,7 +30,7 @@ def ui(
         them = "it" if len(missing) == 1 else "them"
         raise UsageError(f"sol ui needs {' and '.join(missing)}. Install {them} with: pip install 'sol-luna[ui]'")
     from sol.cli.browsing import browse  # noqa: PLC0415 - loads the server
-    from sol.workflow.machine import WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(workspace=workspace, store=store)
+    sol = Sol(workspace=workspace, store=store)
     browse(sol, run, port=port, again=same_place(store, workspace))

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import Any
 
 from rich.text import Text
 
@@ -13,7 +14,8 @@ from sol.cli.stops import Stops
 from sol.inspect.terminal import LiveTree, headline, page_of, settled_line
 from sol.run import Run
 from sol.solver import Sol
-from sol.tree.events import Event, EventType
+from sol.tree.codec import plain_event
+from sol.tree.events import Asked, Event, RunStarted, Settled
 
 _TOP = 1
 """Deepest level of nodes that get a line of their own where nothing can be drawn."""
@@ -56,15 +58,24 @@ class View:
 
     def told(self, event: Event) -> None:
         """Show an event. Never raises for what is wrong with the place where it is shown."""
+        if isinstance(event.data, RunStarted) and not self._shown.quiet:
+            said: Any = plain_event(event).get("warnings") or ()  # workflows have some
+            for warning in said:
+                self._warn(str(warning))
         if self._shown.as_json:
             self._print(output.event_line(self._run.id, event))
         elif self.draws:
             self._live.told(event)
-        elif event.type in {EventType.SETTLED, EventType.ASKED}:
-            node = self._run.tree[event.node]
-            if node.depth <= _TOP:
-                above = self._run.tree[node.parent] if node.path else None
-                self._shown.say(settled_line(event, node, above))
+        elif isinstance(event.data, Settled | Asked):
+            node = self._run.state.nodes.get(event.node)
+            if node is not None and node.depth <= _TOP:
+                state = event.data.state if isinstance(event.data, Settled) else ""
+                self._shown.say(settled_line(node, self._run.state.above(node), state=state))
+
+    def _warn(self, text: str) -> None:
+        """Say it on standard error even where events go to standard output."""
+        with suppress(OSError):
+            self._console.print(text, soft_wrap=True)
 
     def _print(self, line: str) -> None:
         if self.gone:

@@ -18,13 +18,13 @@ from sol.cli.places import holder_of, require_store, where
 from sol.cli.results import STDOUT, check_output, check_result_file, write_results
 from sol.cli.stops import Stops
 from sol.cli.view import View
-from sol.collector import ease_collector
 from sol.errors import ConflictError, NotFoundError, SolError, TaskError, UsageError
 from sol.inspect import labels
 from sol.run import Run
 from sol.solver import Sol
 from sol.task import Task, TaskFile, load_task
 from sol.tree.node import Node, State
+from sol.tree.values import plain
 
 STDIN = "-"
 _TASK_FILES = (".yaml", ".yml")
@@ -107,7 +107,6 @@ def _check(shown: Shown) -> None:
 
 def _offering(sol: Sol, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Work; where weights of a local model are missing, offer to fetch them and work then."""
-    ease_collector()
     try:
         return asyncio.run(work())
     except ModelNotFoundError:
@@ -160,8 +159,15 @@ def node_of(run: Run, name: str) -> Node:
     """
     path = labels.path_of(name)
     if path not in run.tree:
-        raise NotFoundError(f"Run {run.id} has no node {name!r}. `sol show {run.id} --all` lists all nodes.")
+        raise NotFoundError(
+            f"Run {run.id} has no {run.kind.noun} {name!r}. `sol show {run.id} --all` lists all {run.kind.noun}s."
+        )
     return run.tree[path]
+
+
+def _named(run: Run, name: str) -> str:
+    """A node in a message."""
+    return f"{run.kind.noun.capitalize()} {name} of run {run.id}"
 
 
 def _asked_node(run: Run, name: str | None) -> str:
@@ -170,7 +176,7 @@ def _asked_node(run: Run, name: str | None) -> str:
     if name is not None:
         node = node_of(run, name)
         if node.path not in questions:
-            raise ConflictError(f"Node {name!r} of run {run.id} waits for no answer; it is {node.state}.")
+            raise ConflictError(f"{_named(run, repr(name))} waits for no answer; it is {node.state}.")
         return node.path
     if not questions:
         raise ConflictError(f"Run {run.id} waits for no answer; it is {run.status}.")
@@ -191,14 +197,12 @@ def _what_is_new(run: Run, node: Node, new: New) -> dict[str, Any]:
     Source: S53.
     """
     if node.state == State.SUCCESS:
-        raise ConflictError(
-            f"Node {labels.name_of(node.path)} of run {run.id} is solved; there is nothing to try again."
-        )
+        raise ConflictError(f"{_named(run, labels.name_of(node.path))} is solved; there is nothing to try again.")
     more: dict[str, Any] = {}
     if new.note and new.note.strip():
         more["note"] = new.note
     if new.worker or new.luna_model:
-        spec = WorkerSpec(kind=new.worker) if new.worker else WorkerSpec.model_validate(node.worker)
+        spec = WorkerSpec(kind=new.worker) if new.worker else WorkerSpec.model_validate(plain(node.worker))
         if new.luna_model:
             if spec.kind not in _WITH_MODEL:
                 raise UsageError(f"A worker of kind {spec.kind!r} uses no model. Leave --luna-model out.")
@@ -207,8 +211,8 @@ def _what_is_new(run: Run, node: Node, new: New) -> dict[str, Any]:
         more["worker"] = spec.model_dump(mode="json", exclude_defaults=True)
     if node.ended and not node.resumable and not more:
         raise UsageError(
-            f"Node {labels.name_of(node.path)} of run {run.id} ended {node.state}, and the same attempt would end so "
-            "again. Give it something new: --note TEXT, --worker KIND or --luna-model NAME."
+            f"{_named(run, labels.name_of(node.path))} ended {node.state}, and the same attempt would end so again. "
+            "Give it something new: --note TEXT, --worker KIND or --luna-model NAME."
         )
     return more
 
@@ -260,8 +264,8 @@ async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
     if not view.draws:
         shown.say(view.headline())
     landed = run.state.landed
-    if shown.quiet and landed is not None and not landed["landed"]:  # a result that is elsewhere must not go unsaid
-        shown.console().print(labels.clean(landed["note"]), soft_wrap=True)
+    if shown.quiet and landed is not None and not landed.landed:  # a result that is elsewhere must not go unsaid
+        shown.console().print(labels.clean(landed.note), soft_wrap=True)
     shown.say(*output.notes(run, again=shown.again, written=written, where=where(sol)))
     return code
 

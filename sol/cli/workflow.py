@@ -45,7 +45,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
     """Check files: syntax, references, ways through them, rules that leave a gap."""
-    from sol.workflow.machine import WorkflowError, check_program, load_program  # noqa: PLC0415 - not needed for help
+    from sol.workflow.machine import Workflow, WorkflowError, check_workflow  # noqa: PLC0415 - not needed for help
     from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
 
     found: list[Finding] = []
@@ -53,7 +53,7 @@ def check(
     paths = [find_workflow(name, Path.cwd()) for name in files]
     for path in paths:
         try:
-            own = check_program(load_program(path))
+            own = check_workflow(Workflow.load(path))
         except WorkflowError as error:
             own = list(error.findings)
         found += own
@@ -81,10 +81,10 @@ def _finding(one: "Finding") -> dict[str, Any]:
 @app.command()
 def graph(file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow file or name.")]) -> None:
     """Print a workflow as a Mermaid diagram."""
-    from sol.workflow.machine import load_workflow, to_mermaid  # noqa: PLC0415 - not needed for help
+    from sol.workflow.machine import load_definition, to_mermaid  # noqa: PLC0415 - not needed for help
     from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
 
-    typer.echo(to_mermaid(load_workflow(find_workflow(file, Path.cwd()))), nl=False)
+    typer.echo(to_mermaid(load_definition(find_workflow(file, Path.cwd()))), nl=False)
 
 
 @app.command("run")
@@ -119,10 +119,11 @@ def run_(  # noqa: PLR0913 - each is an option of the command line
     """
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import begin  # noqa: PLC0415
-    from sol.workflow.machine import Options, WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
+    from sol.workflow.machine import Workflow  # noqa: PLC0415
     from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
 
-    sol = WorkflowSol(
+    sol = Sol(
         worker=None if worker is None else _worker(worker),
         model=model,
         sol_model=sol_model,
@@ -134,15 +135,11 @@ def run_(  # noqa: PLR0913 - each is an option of the command line
         concurrency=concurrency,
     )
     path = find_workflow(file, sol.home)
-    options = Options(max_steps=max_steps, interactive=interactive)
     again = same_place(store, workspace)
     shown = Shown(output=output, as_json=as_json, quiet=quiet, no_color=no_color, again=again)
 
     async def begin_run() -> "Run":
-        run = await sol.start_workflow(path, task, options)
-        for warning in [] if quiet else sol.warned:
-            typer.echo(warning, err=True)
-        return run
+        return await sol.start(Workflow.load(path), task=task, max_steps=max_steps, interactive=interactive)
 
     raise typer.Exit(begin(sol, begin_run, shown))
 
@@ -167,13 +164,16 @@ def resume(  # noqa: PLR0913 - each is an option of the command line
     """Take up a workflow's run again, as `sol resume` does, with more steps if it ran out of them."""
     from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
     from sol.cli.work import begin  # noqa: PLC0415
-    from sol.workflow.machine import Options, WorkflowSol  # noqa: PLC0415
+    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = WorkflowSol(base_url=base_url, workspace=workspace, store=store, budget=budget_of(budget))
-    options = Options(max_steps=max_steps)
+    sol = Sol(base_url=base_url, workspace=workspace, store=store, budget=budget_of(budget))
     again = same_place(store, workspace)
     shown = Shown(output=output, as_json=as_json, quiet=quiet, no_color=no_color, again=again)
-    raise typer.Exit(begin(sol, lambda: sol.start_again(run, accept_changes=accept_changes, options=options), shown))
+
+    async def begin_run() -> "Run":
+        return await sol.start_again(run, accept_changes=accept_changes, max_steps=max_steps)
+
+    raise typer.Exit(begin(sol, begin_run, shown))
 
 
 def _worker(text: str) -> "WorkerSpec":

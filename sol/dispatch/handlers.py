@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+import msgspec
 from msgspec import structs
 from pydantic import JsonValue
 
@@ -33,6 +34,7 @@ from luna.protocol import (
     Success,
     Usage,
 )
+from luna.strictjson import require_json
 from luna.supervisor import AttemptLimits, Finished, Surroundings, supervise
 from luna.supervisor import Lost as LostAttempt
 from luna.text import clip
@@ -40,7 +42,7 @@ from luna.verify import verify
 from sol.dispatch.context import RunContext
 from sol.dispatch.integration import assignment_of, read_integration
 from sol.dispatch.isolation import Isolated
-from sol.errors import UsageError
+from sol.errors import PlannerError, UsageError
 from sol.tree import effects as f
 from sol.tree import events as e
 from sol.tree.effects import Answered, AnswerValue, Request
@@ -250,6 +252,10 @@ async def plan(request: f.PlannerRequest, on: Working) -> Outcome:
 
     provider = context.sol_provider
     answered: Answered = await context.gates.run(provider, call) if provider else await call()
+    try:
+        require_json(msgspec.to_builtins(answered.answer), what="the answer")
+    except ValueError as error:
+        raise PlannerError(f"Sol's planner gave what cannot be kept: {error}", usage=answered.usage) from error
     return on.answer(answered.answer, usage=answered.usage)
 
 

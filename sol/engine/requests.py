@@ -10,10 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from luna.protocol import WorkerSpec
+from luna.strictjson import require_json
 from sol.engine.kinds import RunKind
 from sol.engine.program import AnyProgram, AnyReading
 from sol.engine.step import given_up, take
-from sol.errors import ConflictError, NotFoundError
+from sol.errors import ConflictError, NotFoundError, UsageError
 from sol.journal import Journal, Lease, NewRecord, this_process
 from sol.tree.events import Answered, CancelRequested, Event, RetryRequested
 from sol.tree.node import AnyState, State
@@ -62,9 +63,14 @@ def asked(
     """The event of a request.
 
     Raises:
+        UsageError: If it holds what cannot be kept.
         NotFoundError: If there is no such node.
         ConflictError: If the node's state does not allow it.
     """
+    try:
+        require_json([dict(ask), by], what="the request")
+    except ValueError as error:
+        raise UsageError(f"The request cannot be carried out: {error}.") from error
     path = str(ask.get("node", ""))
     node = state.nodes.get(path)
     if node is None:
@@ -168,7 +174,7 @@ def _recordable(
 ) -> tuple[AnyProgram, Event]:
     if not state.nodes:
         raise NotFoundError(f"Run {run} was killed before its task was recorded; it has no {runs.noun}s.")
-    program = runs.as_stored(state, request=str(ask["kind"]))
+    program = runs.as_stored(run, state, request=str(ask["kind"]))
     return program, asked(run, runs, program, state, ask, by=by, at=now)
 
 

@@ -1,4 +1,4 @@
-"""A tree as a diagram in Mermaid's or Graphviz' language, limited in size, every text escaped. Pure."""
+"""A run as a diagram in Mermaid's or Graphviz' language, limited in size, every text escaped. Pure."""
 
 import re
 from collections import Counter
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sol.inspect import labels
 from sol.inspect.outline import Line, outline
-from sol.inspect.soundness import sound
-from sol.tree.node import State, Tree
+from sol.tree.node import AnyState, State
+from sol.tree.soundness import sound
 
 TITLE = 60
 DETAIL = 80
@@ -33,7 +33,7 @@ _MERMAID_SPECIAL = re.compile(r"""[&<>"`#;]""")
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A node of the diagram: a node of the tree, what was left out below one, or a fault."""
+    """A node of the diagram: a node of the run, what was left out below one, or a fault."""
 
     lines: tuple[str, ...]
     state: State | None = None
@@ -41,7 +41,7 @@ class _Box:
     far: bool = False
 
 
-def _boxes(tree: Tree, room: int) -> Iterator[_Box]:
+def _boxes(tree: AnyState, room: int) -> Iterator[_Box]:
     tree, faults = sound(tree)
     numbers: dict[str, int] = {}
     number = 0
@@ -84,16 +84,17 @@ def _words(line: Line) -> tuple[str, ...]:
     detail = labels.detail_of(node)
     if detail and node.state != State.SPLIT:
         found.append(cut(detail, DETAIL))
-    if node.generation:
-        found.append(f"split: {labels.clean(node.dimension)}")
+    dimension = labels.dimension_of(node)
+    if dimension:
+        found.append(f"split: {dimension}")
     return tuple(found)
 
 
 # --- Mermaid ---------------------------------------------------------------------------------------------------------
 
 
-def mermaid(tree: Tree, *, room: int) -> str:
-    """A flow chart of at most `room` nodes of the tree. Entities make every text harmless, for Mermaid and for HTML."""
+def mermaid(tree: AnyState, *, room: int) -> str:
+    """A flow chart of at most `room` nodes of a run. Entities make every text harmless, for Mermaid and for HTML."""
     out = ["flowchart TD"]
     used: set[State] = set()
     for number, box in enumerate(_boxes(tree, room)):
@@ -117,8 +118,8 @@ def _mermaid_text(text: str) -> str:
 # --- Graphviz --------------------------------------------------------------------------------------------------------
 
 
-def dot(tree: Tree, *, room: int) -> str:
-    """A directed graph of at most `room` nodes of the tree."""
+def dot(tree: AnyState, *, room: int) -> str:
+    """A directed graph of at most `room` nodes of a run."""
     out = [
         "digraph run {",
         '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=10, fillcolor="#ffffff"];',

@@ -7,7 +7,8 @@ from sol.inspect import labels, markup
 from sol.inspect.diagrams import cut, short_path
 from sol.inspect.markup import text
 from sol.tree.diff import Delta, Pair, TreeDiff
-from sol.tree.node import Node, Tree
+from sol.tree.node import AnyState, Node
+from sol.tree.values import WorkerData
 
 LISTED = 40
 """Most nodes of each kind that are listed."""
@@ -66,12 +67,12 @@ def _more(found: Sequence[object]) -> list[tuple[str, str, str]]:
     return [("…", "", f"{len(found) - LISTED:,} more")] if len(found) > LISTED else []
 
 
-def _node_row(node: Node, tree: Tree) -> tuple[str, str, str]:
+def _node_row(node: Node, tree: AnyState) -> tuple[str, str, str]:
     state = f"{labels.SYMBOLS[node.state][0]} {node.state}"
     return (
         short_path(node.path),
         state,
-        cut(labels.title_of(node, tree.nodes.get(node.parent) if node.path else None), _VALUE),
+        cut(labels.title_of(node, tree.above(node)), _VALUE),
     )
 
 
@@ -90,7 +91,7 @@ def _value(field: str, value: Any) -> str:  # noqa: ANN401 - JSON
             return labels.clean(f"{parts} by {how} along {dimension}")
         case _, None | "":
             return "nothing"
-        case "worker", {"kind": kind}:
+        case "worker", WorkerData(kind=kind):
             return labels.clean(kind)
         case _:
             return cut(labels.clean(value), _VALUE)

@@ -13,8 +13,8 @@ from sol.inspect import labels
 from sol.inspect.diagrams import FILLS, cut, left_out, short_path
 from sol.inspect.optional import required
 from sol.inspect.outline import Line, outline
-from sol.inspect.soundness import sound
-from sol.tree.node import State, Tree
+from sol.tree.node import AnyState, State
+from sol.tree.soundness import sound
 from sol.tree.timeline import Span
 
 SUMMARY = 80
@@ -77,11 +77,11 @@ class _Sizes:
         return max(int(inches * 72 / (self.font * 0.54)), 8)
 
 
-def plot(tree: Tree, spans: Sequence[Span], *, room: int, title: str) -> Any:  # noqa: ANN401 - a matplotlib Figure
+def plot(tree: AnyState, spans: Sequence[Span], *, room: int, title: str) -> Any:  # noqa: ANN401 - a matplotlib Figure
     """The figure. Shows itself where it is the last value of a notebook's cell; `savefig` writes it.
 
     Args:
-        tree: The tree.
+        tree: State of the run.
         spans: Its time line; empty: only the tree is drawn.
         room: Most nodes, at least 1. A tree with more is summed up in `SUMMARY` of them.
         title: Name of the run.
@@ -102,7 +102,7 @@ def plot(tree: Tree, spans: Sequence[Span], *, room: int, title: str) -> Any:  #
     )
     if spans:
         right = figure.add_axes((share, bottom, 1 - share - 0.02, top - bottom))
-        _draw_time(right, rows, spans, sizes)
+        _draw_time(right, _placed(rows, spans, tree), sizes)
     return figure
 
 
@@ -127,7 +127,7 @@ def _drawable(text: str) -> str:
 # --- the tree --------------------------------------------------------------------------------------------------------
 
 
-def _rows(tree: Tree, room: int) -> list[_Row]:
+def _rows(tree: AnyState, room: int) -> list[_Row]:
     rows: list[_Row] = []
     places: dict[str, int] = {}
     waiting: list[Line] = []
@@ -191,13 +191,13 @@ def _beside(axes: Any, x: float, y: float, before: str, words: str, write: dict[
 # --- the time line ---------------------------------------------------------------------------------------------------
 
 
-def _draw_time(axes: Any, rows: Sequence[_Row], spans: Sequence[Span], sizes: _Sizes) -> None:  # noqa: ANN401 - Axes
-    began = min(span.start for span in spans)
-    total = max(max(span.end for span in spans) - began, 1e-3)
+def _draw_time(axes: Any, placed: Sequence[tuple[int, Span]], sizes: _Sizes) -> None:  # noqa: ANN401 - Axes
+    began = min((span.start for _, span in placed), default=0.0)
+    total = max(max((span.end for _, span in placed), default=0.0) - began, 1e-3)
     least = total / 250
     bars: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
     critical = []
-    for place, span in _placed(rows, spans):
+    for place, span in placed:
         start, length = span.start - began, max(span.seconds, least)
         kind = span.kind if span.kind in _KINDS else "other"
         bars[kind].append((place, start, length))
@@ -233,19 +233,19 @@ def _draw_time(axes: Any, rows: Sequence[_Row], spans: Sequence[Span], sizes: _S
     )  # fmt: skip
 
 
-def _placed(rows: Sequence[_Row], spans: Iterable[Span]) -> Iterable[tuple[int, Span]]:
+def _placed(rows: Sequence[_Row], spans: Iterable[Span], tree: AnyState) -> list[tuple[int, Span]]:
     """Each span with the row of its node, or of what was left out below the nearest node above it that is shown."""
     own = {row.line.node.path: place for place, row in enumerate(rows) if not row.rest}
     rest = {row.line.node.path: place for place, row in enumerate(rows) if row.rest}
+    shown: dict[str, str] = {}  # the node itself, or the nearest above it that has a row
+    for path, node in tree.nodes.items():
+        shown[path] = path if path in own else shown.get(node.parent, "")
+    found = []
     for span in spans:
-        if span.path in own:
-            yield own[span.path], span
-            continue
-        path = span.path
-        while path and path not in own:
-            path = path[:-1]
-        if path in rest:
-            yield rest[path], span
+        place = own.get(span.path, rest.get(shown.get(span.path, "")))
+        if place is not None:
+            found.append((place, span))
+    return found
 
 
 def _merged(bars: Iterable[tuple[int, float, float]]) -> list[tuple[int, float, float]]:

@@ -1,4 +1,4 @@
-"""The words that trees are shown with: states, titles, amounts, times, what a node is doing. Plain text, one line each.
+"""The words that runs are shown with: states, titles, amounts, times, what a node is doing. Plain text, one line each.
 
 Knows neither terminals nor markup; every text of a task passes `clean` before it leaves.
 """
@@ -7,9 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from luna.text import strip_controls
-from sol.tree.events import Event, EventType
-from sol.tree.node import Node, State, Tree
+from sol.tree.events import Event, Progressed
+from sol.tree.node import AnyState, Node, State, TaskNode
+from sol.tree.values import ProgressData
 
 ROOT_NAME = "."
 """How the root is called where a path is shown or typed: its own path is the empty text."""
@@ -62,6 +65,12 @@ def clean(text: object) -> str:
     return " ".join(strip_controls(str(text)[:MAX_CHARACTERS]).encode("utf-8", "replace").decode().split())
 
 
+def data_of(value: object) -> dict[str, Any]:
+    """What a report, an assignment, … holds as plain data, whatever texts are in it; what says nothing is left out."""
+    found: dict[str, Any] = msgspec.to_builtins(value)
+    return found
+
+
 def name_of(path: str) -> str:
     """A node's path as people see and type it."""
     return path or ROOT_NAME
@@ -73,17 +82,17 @@ def path_of(name: str) -> str:
 
 
 def title_of(node: Node, above: Node | None) -> str:
-    """What a node is about, in contrast to its parent: its own goal, or else what its inputs have become."""
-    goal = node.assignment.get("goal", "")
-    if above is None or goal != above.assignment.get("goal"):
-        return clean(goal)
-    inputs, before = node.assignment.get("inputs") or {}, above.assignment.get("inputs") or {}
+    """What a node is about, in contrast to the one above: its own goal, or else what its inputs have become."""
+    title = clean(node.title)
+    if not isinstance(node, TaskNode) or not isinstance(above, TaskNode) or node.title != above.title:
+        return title
+    inputs, before = node.assignment.inputs, above.assignment.inputs
     changed = [
         inputs_label(name, value, before=before.get(name))
         for name, value in inputs.items()
         if value != before.get(name)
     ]
-    return ", ".join(changed) or clean(goal)
+    return ", ".join(changed) or title
 
 
 def inputs_label(name: str, value: Any, *, before: Any = None) -> str:  # noqa: ANN401 - JSON
@@ -119,7 +128,7 @@ def _slice_words(place: Mapping[str, Any], *, named: bool) -> str:
     return f"{which} of {file}" if named else which
 
 
-def doing(tree: Tree, activity: Mapping[str, str]) -> dict[str, str]:
+def doing(tree: AnyState, activity: Mapping[str, str]) -> dict[str, str]:
     """What each node with an effect in flight is doing, by path; `activity` holds what workers said last."""
     found: dict[str, str] = {}
     for command in tree.inflight.values():
@@ -133,22 +142,22 @@ def doing(tree: Tree, activity: Mapping[str, str]) -> dict[str, str]:
 
 def activity_of(event: Event) -> str:
     """What a progress event tells about what its node does now; "" when nothing."""
-    if event.type != EventType.PROGRESSED:
-        return ""
-    said = event.data.get("event") or {}
-    match said.get("type"):
+    return _said(event.data.event) if isinstance(event.data, Progressed) else ""
+
+
+def _said(said: ProgressData) -> str:
+    match said.type:
         case "action":
-            arguments = ", ".join(str(value) for value in (said.get("arguments") or {}).values())
-            failed = " (failed)" if said.get("error") else ""
-            return clean(f"{said.get('name')} {arguments}{failed}")
+            arguments = ", ".join(str(value) for value in said.arguments.values())
+            return clean(f"{said.name} {arguments}{' (failed)' if said.error else ''}")
         case "progress":
-            return clean(f"{said.get('stage')}: {said.get('evidence') or ''}").rstrip(": ")
+            return clean(f"{said.stage}: {said.evidence}").rstrip(": ")
         case "partial":
-            return clean(f"has {said.get('key')}")
+            return clean(f"has {said.key}")
         case "waiting":
-            return clean(f"waits for {said.get('what')}")
+            return clean(f"waits for {said.what}")
         case "said":
-            return clean(said.get("text"))
+            return clean(said.text)
         case _:
             return ""
 
@@ -159,9 +168,19 @@ def detail_of(node: Node) -> str:
         return clean(node.question)
     if node.state == State.SUCCESS and node.kind == "unchecked":
         return "unchecked"
-    if node.generation and node.stuck and not node.reason:
+    if isinstance(node, TaskNode) and node.generation and node.stuck and not node.reason:
         return clean(f"split: {node.stuck}")
     return clean(node.reason)
+
+
+def is_split(node: Node) -> bool:
+    """Whether a node is a task that is split at present."""
+    return isinstance(node, TaskNode) and bool(node.generation)
+
+
+def dimension_of(node: Node) -> str:
+    """Along which dimension a task is split at present; "" when it is not."""
+    return clean(node.dimension) if isinstance(node, TaskNode) and node.generation else ""
 
 
 def counted(counts: Mapping[State, int]) -> str:

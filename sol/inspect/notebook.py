@@ -12,10 +12,10 @@ from sol.inspect import labels, markup
 from sol.inspect.diagrams import left_out, short_path
 from sol.inspect.markup import text
 from sol.inspect.outline import Line, outline
-from sol.inspect.soundness import sound
 from sol.inspect.table import check_counts
 from sol.inspect.terminal import spent_words
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import AnyState, Node, State
+from sol.tree.soundness import sound
 
 ROOM = 250
 """Most rows of a tree."""
@@ -41,17 +41,17 @@ class _Columns:
 
 
 def run_html(
-    tree: Tree,
+    tree: AnyState,
     name: str,
     *,
     result: Any = None,  # noqa: ANN401 - JSON
     room: int = ROOM,
     activity: Mapping[str, str] | None = None,
 ) -> str:
-    """A run or its tree.
+    """A run or its nodes.
 
     Args:
-        tree: Its tree.
+        tree: Its state.
         name: Its id; "" when it has none.
         result: Its result, where that is to be shown.
         room: Most rows.
@@ -60,7 +60,7 @@ def run_html(
     tree, faults = sound(tree)
     parts = [_head(tree, name), _states(tree)]
     parts += [f'<div class="bad">damaged: {text(fault)}</div>' for fault in faults]
-    if tree.nodes:
+    if "" in tree.nodes:
         root = tree.root
         if tree.status == "success" and result is not None:
             shown = markup.preview(result)
@@ -68,12 +68,12 @@ def run_html(
             parts.append(f"<details{opened}><summary>result</summary>{shown}</details>")
         elif root.ended and root.reason:
             parts.append(f'<div>not solved: <span class="t">{text(root.reason)}</span></div>')
-        waiting = [node for node in tree.nodes.values() if node.state == State.WAITING]
-        parts += [_question(node) for node in waiting[:5]]
+    waiting = [node for node in tree.nodes.values() if node.state == State.WAITING]
+    parts += [_question(node) for node in waiting[:5]]
     return markup.box(*parts, *_rows(tree, room, labels.doing(tree, activity or {})))
 
 
-def _head(tree: Tree, name: str) -> str:
+def _head(tree: AnyState, name: str) -> str:
     facts = spent_words(tree.spent)
     if tree.spent.seconds:
         facts.append(f"{labels.duration(tree.spent.seconds)} of work")
@@ -88,7 +88,7 @@ def _dim(words: str) -> str:
     return f'<span class="q">{text(words)}</span>' if words else ""
 
 
-def _states(tree: Tree) -> str:
+def _states(tree: AnyState) -> str:
     """A bar of how much of the tree is in which state; splits are no work and do not count."""
     counts = Counter[State](node.state for node in tree.nodes.values() if node.state != State.SPLIT)
     if len(tree.nodes) < 2:
@@ -106,7 +106,7 @@ def _question(node: Node) -> str:
     return f'<div>question of node <span class="m">{name}</span>: <b class="t">{text(node.question)}</b></div>'
 
 
-def _rows(tree: Tree, room: int, busy: Mapping[str, str]) -> Iterator[str]:
+def _rows(tree: AnyState, room: int, busy: Mapping[str, str]) -> Iterator[str]:
     """The rows, folded into one another. What is open is kept in a list, so that depth is no matter."""
     lines = outline(tree, room=room)
     if not tree.nodes:
@@ -153,7 +153,8 @@ def _row(line: Line, doing: str, columns: _Columns) -> str:
     detail = text((doing or labels.detail_of(node))[:200])
     detail = f' <span class="q t">— {detail}</span>' if detail else ""
     name = f'<span class="m q" title="node {text(short_path(node.path, most=60))}">{text(short_path(node.path))}</span>'
-    notes = [text(f"by {labels.clean(node.dimension)[:24]}")] if node.generation else []
+    dimension = labels.dimension_of(node)
+    notes = [text(f"by {dimension[:24]}")] if dimension else []
     notes += [_attempts(node)] if _attempts(node) else []
     cells = [" · ".join(notes), _checks(node), text(labels.duration(line.seconds)) if line.seconds else ""]
     cells += [labels.amount(line.tokens) if line.tokens else ""] if columns.tokens else []

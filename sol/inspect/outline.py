@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import AnyState, Node, State
 
 LEVELS = 64
 """Levels of indentation that a line remembers, counted from its own end."""
@@ -21,7 +21,8 @@ class Line:
 
     Attributes:
         node: The node.
-        above: The node it stands below, None for the root. Not its parent where levels between are left out.
+        above: The node it stands below; None for the root, and for what hangs in the air in a damaged journal. Not its
+            parent where levels between are left out.
         levels: For each level of indentation, outermost first, whether more follows there; the last is its own.
         depth: Levels of indentation in all, of which `levels` holds the last ones.
         hidden: States of the nodes below it that are shown by no line of their own.
@@ -38,11 +39,11 @@ class Line:
     seconds: float = 0.0
 
 
-def outline(tree: Tree, *, room: int | None) -> list[Line]:
-    """The lines of a tree, in tree order.
+def outline(tree: AnyState, *, room: int | None) -> list[Line]:
+    """The lines of a run's nodes, in tree order.
 
     Args:
-        tree: The tree; it may be large and deep.
+        tree: The run's state; it may be large and deep, and is in order: see `sol.tree.soundness.sound`.
         room: Most lines, at least 1; None: one for each node.
     """
     if not tree.nodes:
@@ -51,10 +52,10 @@ def outline(tree: Tree, *, room: int | None) -> list[Line]:
     return list(_in_order(lines))
 
 
-def _chosen(tree: Tree, room: int) -> Collection[str]:
+def _chosen(tree: AnyState, room: int) -> Collection[str]:
     if len(tree.nodes) <= room:
         return tree.nodes
-    chosen = {""}
+    chosen = {next(iter(tree.nodes))}
     urgent, bad, rest = _classes(tree, room)
     _fill(tree, urgent, chosen, room)
     _fill(tree, bad, chosen, min(max(room // 2, len(chosen) + 1), room))  # leaves room for the shape of the tree
@@ -63,20 +64,20 @@ def _chosen(tree: Tree, room: int) -> Collection[str]:
     return chosen
 
 
-def _fill(tree: Tree, candidates: list[Node], chosen: set[str], room: int) -> None:
+def _fill(tree: AnyState, candidates: list[Node], chosen: set[str], room: int) -> None:
     """Add candidates, each with all that is above it; where that does not fit, the node alone."""
     for node in candidates:
         if len(chosen) >= room:
             return
-        chain = []
-        above = node
-        while above.path not in chosen:
-            chain.append(above.path)
-            above = tree.nodes[above.parent]
-        chosen.update(chain if len(chosen) + len(chain) <= room else chain[:1])
+        chain: dict[str, None] = {}
+        above: Node | None = node
+        while above is not None and above.path not in chosen and above.path not in chain:
+            chain[above.path] = None
+            above = tree.above(above)
+        chosen.update(chain if len(chosen) + len(chain) <= room else [node.path])
 
 
-def _classes(tree: Tree, room: int) -> tuple[list[Node], list[Node], list[Node]]:
+def _classes(tree: AnyState, room: int) -> tuple[list[Node], list[Node], list[Node]]:
     """Candidates, each class in the order of creation and no longer than can be of use."""
     busy = {command.node for command in tree.inflight.values()}
     waiting: list[Node] = []
@@ -97,12 +98,14 @@ def _classes(tree: Tree, room: int) -> tuple[list[Node], list[Node], list[Node]]
     return waiting + running, bad, rest
 
 
-def _totals(tree: Tree, chosen: Collection[str]) -> dict[str, Line]:
+def _totals(tree: AnyState, chosen: Collection[str]) -> dict[str, Line]:
     """A line for each chosen node, with what is hidden below it and what it has used in all."""
     lines: dict[str, Line] = {}
     owners: dict[str, Line] = {}
-    for node in tree.nodes.values():  # parents come before their children
-        owner = owners[node.parent] if node.path else None
+    for node in tree.nodes.values():  # parents come before their children, where they are there
+        owner = owners.get(node.parent) if node.path else None
+        if owner is None and lines and node.path not in chosen:
+            owner = next(iter(lines.values()))  # one piece of many in a damaged journal
         if owner is None or node.path in chosen:
             line = lines[node.path] = Line(node, above=owner.node if owner else None)
         else:
@@ -124,10 +127,10 @@ def _totals(tree: Tree, chosen: Collection[str]) -> dict[str, Line]:
 
 def _in_order(lines: dict[str, Line]) -> Iterator[Line]:
     below: dict[str, list[Line]] = {}
+    tops: list[Line] = []
     for line in lines.values():
-        if line.above is not None:
-            below.setdefault(line.above.path, []).append(line)
-    todo = [lines[""]]
+        (below.setdefault(line.above.path, []) if line.above is not None else tops).append(line)
+    todo = tops[::-1]
     while todo:
         line = todo.pop()
         yield line

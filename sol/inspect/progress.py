@@ -4,23 +4,25 @@ Frames are drawn between the run's own steps, in no thread; the run does not end
 """
 
 import asyncio
+import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
 
+from sol.engine.session import Session
 from sol.inspect import labels
 from sol.inspect.notebook import run_html
 from sol.inspect.terminal import LiveTree, settled_line
-from sol.session import Session
-from sol.tree.events import Event, EventType
+from sol.tree.events import Event, Settled, Started
 
 ROOM = 40
 """Most rows in a notebook while the run is at work."""
 
+_log = logging.getLogger(__name__)
 _EVERY_S = 0.3
 _SHARE = 20
 """A frame may take one part in so many of the time between two frames."""
@@ -65,11 +67,11 @@ class _Cell:
         said = labels.activity_of(event)
         if said:
             self.activity[event.node] = said
-        elif event.type in {EventType.STARTED, EventType.SETTLED}:
+        elif isinstance(event.data, Started | Settled):
             self.activity.pop(event.node, None)
 
     def draw(self) -> None:
-        tree = self.session.tree
+        tree = self.session.state
         frame = {
             "text/html": run_html(tree, self.run_id, room=ROOM, activity=self.activity),
             "text/plain": f"run {self.run_id}: {tree.status or 'pending'}, {labels.number(len(tree.nodes), 'node')}",
@@ -84,8 +86,15 @@ class _Cell:
         clock = self.session.clock
         while True:
             began = clock.monotonic()
-            self.draw()
+            self.draw_safely()
             await clock.sleep(max(_EVERY_S, _SHARE * (clock.monotonic() - began)))
+
+    def draw_safely(self) -> None:
+        """Draw; what goes wrong with that is logged, and does not end the run."""
+        try:
+            self.draw()
+        except Exception:  # noqa: BLE001 - logged
+            _log.exception("Run %s could not be shown.", self.run_id)
 
 
 @asynccontextmanager
@@ -96,35 +105,41 @@ async def _in_cell(session: Session, run_id: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        session.listeners.remove(cell.told)
+        _forget(session, cell.told)
         drawing.cancel()
         with suppress(asyncio.CancelledError):
             await drawing
-        cell.draw()
+        cell.draw_safely()
 
 
 @asynccontextmanager
 async def _in_terminal(session: Session, run_id: str, console: Console) -> AsyncIterator[None]:
-    live = LiveTree(session.tree, run_id, console, session.clock, elapsed=lambda: session.elapsed_s)
+    live = LiveTree(session.state, run_id, console, session.clock, elapsed=lambda: session.elapsed_s)
     session.listeners.append(live.told)
     try:
         async with live.shown():
             yield
     finally:
-        session.listeners.remove(live.told)
+        _forget(session, live.told)
 
 
 @asynccontextmanager
 async def _in_lines(session: Session) -> AsyncIterator[None]:
     def told(event: Event) -> None:
-        node = session.tree.nodes[event.node]
-        if event.type == EventType.SETTLED and node.depth <= 1:
-            above = session.tree.nodes[node.parent] if node.path else None
+        node = session.state.nodes.get(event.node)
+        if isinstance(event.data, Settled) and node is not None and node.depth <= 1:
             with suppress(OSError):
-                print(settled_line(event, node, above), file=sys.stderr, flush=True)
+                line = settled_line(node, session.state.above(node), state=event.data.state)
+                print(line, file=sys.stderr, flush=True)
 
     session.listeners.append(told)
     try:
         yield
     finally:
-        session.listeners.remove(told)
+        _forget(session, told)
+
+
+def _forget(session: Session, listener: Callable[[Event], None]) -> None:
+    """Tell it nothing more; one that failed is told nothing already."""
+    with suppress(ValueError):
+        session.listeners.remove(listener)

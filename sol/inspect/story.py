@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sol.inspect import labels
+from sol.tree.codec import plain_event
+from sol.tree.effects import Kind
 from sol.tree.events import Event, EventType
-from sol.tree.node import Node
+from sol.tree.node import Node, TaskNode
 
 STEPS = 20
 """Most progress events that are told; those before are counted."""
@@ -21,19 +23,23 @@ _FIELDS = (
     ("Success criteria", "success_criteria"),
     ("Stop conditions", "stop_conditions"),
 )
+_KNOWN = frozenset(map(str, EventType))
+_KINDS = frozenset(map(str, Kind))
+_LONGEST = 300
 _MARKS = {True: "holds", False: "does not hold", None: "was not checked"}
 
 
 def assignment_lines(node: Node) -> list[tuple[str, str]]:
-    """A node's assignment as pairs of field and value; a field with several values comes once for each."""
-    given = node.assignment
-    pairs = [("Goal", labels.clean(given.get("goal", "")))]
-    pairs += [("Input", labels.inputs_label(name, value)) for name, value in (given.get("inputs") or {}).items()]
+    """What a node was asked, as pairs of field and value; a field with several values comes once for each."""
+    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
+    pairs = [("Goal" if given else "About", labels.clean(node.title))]
+    if isinstance(node, TaskNode):
+        pairs += [("Input", labels.inputs_label(name, value)) for name, value in node.assignment.inputs.items()]
     for title, name in _FIELDS:
         value = given.get(name)
         values = value if isinstance(value, list | tuple) else [] if value is None else [value]
         pairs += [(title, _words(one)) for one in values]
-    pairs.append(("Worker", _words(node.worker)))
+    pairs.append(("Worker", _words(labels.data_of(node.worker))))
     pairs += [("Note", labels.clean(note)) for note in node.notes]
     return pairs
 
@@ -60,7 +66,7 @@ def happened(node: Node, events: Iterable[Event]) -> list[tuple[float, str]]:
     began: float | None = None
     for event in events:
         began = event.t if began is None else began
-        if event.node == node.path and event.type in _TOLD:
+        if event.node == node.path and (event.type in _TELLERS or event.type not in _KNOWN):
             own.append(event)
     steps = [event for event in own if event.type == EventType.PROGRESSED and labels.activity_of(event)]
     left_out = set(map(id, steps[:-STEPS]))
@@ -71,7 +77,8 @@ def happened(node: Node, events: Iterable[Event]) -> list[tuple[float, str]]:
             if event is steps[len(left_out) - 1]:
                 told.append((at, f"… {labels.number(len(left_out), 'earlier step')} of work left out"))
             continue
-        told += [(at, line) for line in _TOLD[event.type](event.data, event) if line]
+        teller = _TELLERS.get(event.type, _own)
+        told += [(at, line) for line in teller(plain_event(event), event) if line]
     return told
 
 
@@ -103,7 +110,7 @@ def _checked(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
 def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     answer, kind = data["answer"], data["kind"]
     match answer:
-        case {"merged": list(merged), "conflict": conflict}:
+        case {"merged": [*merged], "conflict": conflict}:
             done = f"merged the work of {labels.number(len(merged), 'part')}: {', '.join(merged)}"
             yield labels.clean(done if merged else "there was nothing to merge")
             if conflict:
@@ -113,7 +120,7 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
                 )
         case {"landed": _, "note": note}:
             yield labels.clean(note)
-        case {"verdicts": list(verdicts)}:
+        case {"verdicts": [*verdicts]}:
             for one in verdicts:
                 yield labels.clean(f"judge: {'yes' if one['holds'] else 'no'}, {one['reason']}")
         case {"finding": finding, "remedy": remedy, "reason": reason}:
@@ -129,6 +136,8 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
             yield labels.clean(f"{kind}: {'yes' if holds else 'no'}, {reason}")
         case {"reason": reason}:
             yield labels.clean(f"{kind} answered: {reason}")
+        case _ if kind not in _KINDS:
+            yield _with(f"{kind} answered", answer)
         case _:
             yield labels.clean(f"{kind} answered")
 
@@ -137,14 +146,12 @@ def _decided(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     if data.get("wait"):
         yield labels.clean(f"a rule of {data['section']} waits for a judge")
     elif data.get("rule") is None:
-        yield labels.clean(data.get("reason"))
+        yield labels.clean(data.get("reason") or f"no rule of {data['section']} held")
     else:
         reason = f" ({data['reason']})" if data.get("reason") else ""
         read = ", ".join(f"{name}: {_words(value)}" for name, value in (data.get("read") or {}).items() if value)
-        yield labels.clean(
-            f"rule {data['rule'] + 1} of {data['section']}, {data['condition']}, led to {data['next']}{reason}"
-            + (f"; read {read}" if read else "")
-        )
+        which = f"rule {data['rule'] + 1} of {data['section']}, {data.get('condition', '')}"
+        yield labels.clean(f"{which}, led to {data.get('next')}{reason}" + (f"; read {read}" if read else ""))
 
 
 def _split(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
@@ -158,10 +165,26 @@ def _settled(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     yield labels.clean(f"ended {data['state']}{kind}: {data.get('reason') or ''}").rstrip(": ")
 
 
-def _progressed(_data: Mapping[str, Any], event: Event) -> Iterator[str]:
+def _budget_hit(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
+    limit = data["limit"]
+    yield labels.clean(f"the budget of {int(limit) if limit == int(limit) else limit} {data['what']} was used up")
+
+
+def _progressed(data: Mapping[str, Any], event: Event) -> Iterator[str]:
     said = labels.activity_of(event)
-    observation = (event.data.get("event") or {}).get("observation")
+    observation = data["event"].get("observation")
     yield f"  {said}" + (f" -> {labels.clean(observation)[:200]}" if observation else "") if said else ""
+
+
+def _own(data: Mapping[str, Any], event: Event) -> Iterator[str]:
+    """An event that only the run's own program knows."""
+    yield _with(event.type.replace("_", " "), data)
+
+
+def _with(words: str, data: Mapping[str, Any]) -> str:
+    """What only the run's own program knows, with its fields."""
+    said = ", ".join(f"{name.replace('_', ' ')}: {_words(value)}" for name, value in data.items())
+    return labels.clean(f"{words}: {said}" if said else words)[:_LONGEST]
 
 
 def _saying(words: str) -> Callable[[Mapping[str, Any], Event], Iterator[str]]:
@@ -178,7 +201,7 @@ class _Blank(dict[str, Any]):
         return ""
 
 
-_TOLD: Mapping[EventType, Callable[[Mapping[str, Any], Event], Iterator[str]]] = {
+_TELLERS: Mapping[str, Callable[[Mapping[str, Any], Event], Iterator[str]]] = {
     EventType.STARTED: _started,
     EventType.PROGRESSED: _progressed,
     EventType.REPORTED: _reported,
@@ -197,6 +220,6 @@ _TOLD: Mapping[EventType, Callable[[Mapping[str, Any], Event], Iterator[str]]] =
     EventType.REOPENED: _saying("taken up again {note}"),
     EventType.CANCEL_REQUESTED: _saying("cancellation asked for by {by}: {reason}"),
     EventType.RETRY_REQUESTED: _saying("another try asked for by {by}: {note}"),
-    EventType.BUDGET_HIT: _saying("the budget of {limit} {what} was used up"),
+    EventType.BUDGET_HIT: _budget_hit,
     EventType.RESUMED: _saying("the run was resumed"),
 }

@@ -1,15 +1,15 @@
-"""A tree as a table, one row a node, for pandas. Reads only; nothing is shortened."""
+"""A run as a table, one row a node, for pandas. Reads only; nothing is shortened."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from sol.inspect.optional import required
-from sol.tree.node import Node
+from sol.tree.node import Node, TaskNode
 
 
 def check_counts(node: Node) -> tuple[int, int, int]:
     """How many of a node's newest checks hold, do not hold, and were made by nothing."""
-    found = [check.get("ok") for check in node.checks]
+    found = [check.ok for check in node.checks]
     return (sum(ok is True for ok in found), sum(ok is False for ok in found), sum(ok is None for ok in found))
 
 
@@ -19,12 +19,12 @@ def row_of(node: Node) -> dict[str, Any]:
     return {
         "path": node.path,
         "depth": node.depth,
-        "goal": node.assignment.get("goal", ""),
+        "goal": node.title,
         "state": str(node.state),
         "kind": node.kind,
         "reason": node.reason,
-        "worker": str(node.worker.get("kind", "")),
-        "dimension": node.dimension,
+        "worker": node.worker.kind,
+        "dimension": node.dimension if isinstance(node, TaskNode) else "",
         "children": len(node.children),
         "attempts": node.counts.get("attempt", 0),
         "seconds": node.spent.seconds,

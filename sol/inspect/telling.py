@@ -104,9 +104,9 @@ def _checks(story: Story) -> Iterator[str]:
     words = {True: ("✓ holds", "success"), False: ("✗ does not hold", "failed"), None: ("? not checked", "skipped")}
     rows = []
     for check in story.checks[-PARTS:]:
-        said, colour = words[check.get("ok")]
+        said, colour = words[check.ok]
         state = f'<span class="s" style="--c:var(--sol-{colour})">{said}</span>'
-        rows.append((state, text(check.get("criterion", "")), text(check.get("detail") or "")))
+        rows.append((state, text(check.criterion), text(check.detail)))
     yield "<h4>Checks</h4>"
     yield markup.table(rows, classes=("t", "t", "t q"))
 

@@ -1,11 +1,12 @@
-"""Trees in a terminal: lines for a given width and height, and a live view on standard error while a run is at work.
+"""Runs in a terminal: lines for a given width and height, and a live view on standard error while a run is at work.
 
 Everything but `LiveTree` is pure. All text is put into `Text` objects, never into markup.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from rich.console import Console, ConsoleOptions
@@ -15,8 +16,9 @@ from rich.text import Text
 from luna.clock import Clock
 from sol.inspect import labels
 from sol.inspect.outline import Line, outline
-from sol.tree.events import Event
-from sol.tree.node import Node, Spending, State, Tree
+from sol.tree.events import Event, Settled, Started
+from sol.tree.node import AnyState, Node, Spending, State
+from sol.tree.soundness import sound
 
 STYLES: Mapping[State, str] = {
     State.PENDING: "dim",
@@ -36,6 +38,7 @@ STATUS_STYLES: Mapping[str, str] = {**{str(state): style for state, style in STY
 GUIDES = ("├╴", "└╴", "│ ", "  ", "┊ ")
 GUIDES_ASCII = ("|-", "`-", "| ", "  ", ": ")
 
+_log = logging.getLogger(__name__)
 _WORD = 9
 _PATH = 12
 _WORKER_FROM = 60
@@ -72,27 +75,36 @@ class _Columns:
 
 
 def tree_lines(
-    tree: Tree, page: Page, *, room: int | None = None, activity: Mapping[str, str] | None = None
+    tree: AnyState, page: Page, *, room: int | None = None, activity: Mapping[str, str] | None = None
 ) -> list[Text]:
-    """A tree as lines: what waits, runs or failed first of all, the rest while there is room, summed up where not.
+    """A run's nodes as lines: what waits, runs or failed first, the rest while there is room, summed up where not.
 
     Seconds, tokens and cost of a line are those of the node and of everything below it.
 
     Args:
-        tree: The tree.
+        tree: State of the run; what is missing in a damaged one is said in lines at the end.
         page: What the lines are made for; none is wider.
         room: Most lines; None: one for each node.
         activity: What workers said last, by path.
     """
+    tree, faults = sound(tree)
     lines = outline(tree, room=room)
-    kinds = {str(line.node.worker.get("kind")) for line in lines}
+    kinds = {line.node.worker.kind for line in lines}
     columns = _Columns(
         worker=page.width >= _WORKER_FROM and len(kinds) > 1,
         tokens=page.width >= _TOKENS_FROM and any(line.tokens for line in lines),
         cost=page.width >= _COST_FROM and any(line.cost for line in lines),
     )
     busy = labels.doing(tree, activity or {})
-    return [_line(line, page, columns, busy.get(line.node.path, "")) for line in lines]
+    made = [_line(line, page, columns, busy.get(line.node.path, "")) for line in lines]
+    return made + [fault_line(fault, page) for fault in faults]
+
+
+def fault_line(fault: str, page: Page) -> Text:
+    """What is wrong with a damaged journal, as a line."""
+    text = Text(f"damaged: {labels.clean(fault)}", STYLES[State.FAILED], no_wrap=True)
+    text.truncate(page.width, overflow="crop" if page.ascii_only else "ellipsis")
+    return text
 
 
 def _line(line: Line, page: Page, columns: _Columns, doing: str) -> Text:
@@ -166,7 +178,7 @@ def _right(line: Line, page: Page, columns: _Columns, *, busy: bool) -> Text:
         seconds = max(seconds, page.now - line.node.since)
     text = Text(no_wrap=True)
     if columns.worker:
-        text.append(f" {labels.clean(line.node.worker.get('kind'))[:8]:>8}", "dim")
+        text.append(f" {labels.clean(line.node.worker.kind)[:8]:>8}", "dim")
     text.append(f" {labels.duration(seconds) if seconds or busy else '':>7}", "" if busy else "dim")
     if columns.tokens:
         text.append(f" {labels.amount(line.tokens) if line.tokens else '':>6}", "dim")
@@ -175,11 +187,11 @@ def _right(line: Line, page: Page, columns: _Columns, *, busy: bool) -> Text:
     return text
 
 
-def headline(tree: Tree, page: Page, *, run_id: str, elapsed_s: float | None, status: str = "") -> Text:
+def headline(tree: AnyState, page: Page, *, run_id: str, elapsed_s: float | None, status: str = "") -> Text:
     """The run in one line: id, status, time, how many nodes are in which state, what was spent.
 
     Args:
-        tree: The run's tree.
+        tree: State of the run.
         page: What the line is made for.
         run_id: Id of the run.
         elapsed_s: Seconds of work on it; None: not known.
@@ -221,7 +233,7 @@ class LiveTree:
     """A run's tree, redrawn while the run is at work. Uses no thread: frames are drawn between the run's own steps.
 
     Attributes:
-        tree: The live tree.
+        tree: State of the run, which changes.
         run_id: Id of the run.
         console: Where to draw; a terminal that can move its cursor.
         clock: Time.
@@ -230,7 +242,7 @@ class LiveTree:
         note: A line below the tree, such as that the run is being stopped; "" for none.
     """
 
-    tree: Tree
+    tree: AnyState
     run_id: str
     console: Console
     clock: Clock
@@ -243,7 +255,7 @@ class LiveTree:
         said = labels.activity_of(event)
         if said:
             self.activity[event.node] = said
-        elif event.type in {"started", "settled"}:
+        elif isinstance(event.data, Started | Settled):
             self.activity.pop(event.node, None)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -256,7 +268,7 @@ class LiveTree:
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """Draw for as long as the context lasts; the last frame stays. A terminal that has gone away is no error."""
+        """Draw for as long as the context lasts; the last frame stays. No fault of the display is raised."""
         live = Live(self, console=self.console, auto_refresh=False, redirect_stdout=False, vertical_overflow="crop")
         drawing = asyncio.create_task(self._draw(live))
         try:
@@ -265,12 +277,13 @@ class LiveTree:
             drawing.cancel()
             with suppress(asyncio.CancelledError):
                 await drawing
-            with suppress(OSError):
+            with _harmless():
                 live.refresh()
+            with _harmless():
                 live.stop()
 
     async def _draw(self, live: Live) -> None:
-        with suppress(OSError):
+        with _harmless():
             live.start()
             while True:
                 began = self.clock.monotonic()
@@ -278,8 +291,19 @@ class LiveTree:
                 await self.clock.sleep(max(_FASTEST_S, _SHARE * (self.clock.monotonic() - began)))
 
 
-def settled_line(event: Event, node: Node, above: Node | None) -> str:
-    """One line on a node that has ended, for where nothing can be drawn."""
-    words = f"{labels.name_of(node.path)} {event.data.get('state', node.state)}: {labels.title_of(node, above)}"
+@contextmanager
+def _harmless() -> Iterator[None]:
+    """Let no display end a run: a terminal that has gone away is nothing to tell, a fault of ours is logged."""
+    try:
+        yield
+    except OSError:
+        pass
+    except Exception:  # noqa: BLE001 - logged
+        _log.exception("The run cannot be shown any more.")
+
+
+def settled_line(node: Node, above: Node | None, *, state: str = "") -> str:
+    """One line on a node that has ended, for where nothing can be drawn; `state`: how, if it has gone on since."""
+    words = f"{labels.name_of(node.path)} {state or node.state}: {labels.title_of(node, above)}"
     detail = labels.detail_of(node)
     return f"{words} ({detail})" if detail else words

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import URL, Connection, Dialect, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Dialect, NullPool, create_engine, event, make_url
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from sol.errors import StoreError, UsageError
 from sol.journal import schema
@@ -84,9 +84,10 @@ def connect(url: URL, *, synchronous: Synchronous, busy_timeout_s: float) -> sql
 
 
 def _connect(url: URL, busy_timeout_s: float) -> sqlite3.Connection:
-    arguments, options = DIALECT.create_connect_args(url)
-    options |= {"timeout": busy_timeout_s, "isolation_level": None}
-    connection: sqlite3.Connection = sqlite3.connect(*arguments, **options)
+    [path], options = DIALECT.create_connect_args(url)
+    connection: sqlite3.Connection = sqlite3.connect(
+        path, **{**options, "timeout": busy_timeout_s, "isolation_level": None}
+    )
     return connection
 
 
@@ -134,7 +135,7 @@ def explained(url: URL) -> Iterator[None]:
     """Turn the database's failures into `StoreError`, with what to do about them."""
     try:
         yield
-    except (sqlite3.Error, SQLAlchemyError) as error:
+    except (sqlite3.Error, DBAPIError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         name = _error_name(cause)
         advice = next((text for prefix, text in _ADVICE.items() if name.startswith(prefix)), "")

@@ -122,9 +122,10 @@ class Request:
 class Journal(Protocol):
     """The single source of truth: runs, their transitions, who may write them, and requests to whoever does.
 
-    All methods may be called from many tasks of one event loop; closed, a journal may be opened again on another. Each write is one transaction: it is there as a whole
-    or not at all, also after the process was killed. Cancelling a call does not stop it: a write that
-    had begun is done when the cancellation arrives. `StoreError` from any method means that the store itself failed.
+    All methods may be called from many tasks of one event loop; closed, a journal may be opened again on another. Each
+    write is one transaction: it is there as a whole or not at all, also after the process was killed. Cancelling a call
+    does not stop it: a write that had begun is done when the cancellation arrives. `StoreError` from any method means
+    that the store itself failed.
     """
 
     async def __aenter__(self) -> Self:

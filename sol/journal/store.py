@@ -1,7 +1,8 @@
 """A journal's database while it is open: every statement, in transactions with the lease checked inside.
 
-Statements are SQLAlchemy Core, put into text once a process and run on the driver's own connection: that costs a tenth
-of going through an engine. All of it blocks and stays in the thread that made it. Never interprets a transition.
+Statements are SQLAlchemy Core, put into text once a process and run on the driver's own connection, which spares each
+opening an engine and each call the way through it. All of it blocks and stays in the thread that made it. Never
+interprets a transition.
 """
 
 import functools
@@ -26,6 +27,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from sol.errors import ConflictError
@@ -61,20 +63,18 @@ class _Statement:
     @functools.cached_property
     def constants(self) -> dict[str, Any]:
         """The parameters that SQLAlchemy made for values within the statement."""
-        return {name: value for name, value in self._compiled.params.items() if value is not None}
+        return {name: bound.value for bound, name in self._compiled.bind_names.items() if not bound.required}
 
     @functools.cached_property
-    def _compiled(self) -> Any:
-        return self._core.compile(dialect=DIALECT, column_keys=self._columns)
+    def _compiled(self) -> SQLCompiler:
+        return DIALECT.statement_compiler(DIALECT, self._core, column_keys=self._columns)
 
 
 _SHIFT: ColumnElement[int] = literal_column(str(RUN_SHIFT), BigInteger)
 _held: ColumnElement[bool] = and_(
     runs.c.id == bindparam("run_id"), runs.c.epoch == bindparam("held_epoch"), runs.c.token == bindparam("held_token")
 )
-_CREATE = _Statement(
-    insert(runs), "id", "created_t", "title", "meta", "status", "seq", "updated_t", "epoch", *_HOLDER
-)
+_CREATE = _Statement(insert(runs), "id", "created_t", "title", "meta", "status", "seq", "updated_t", "epoch", *_HOLDER)
 _CLAIM = _Statement(update(runs).where(runs.c.id == bindparam("run_id")), "epoch", *_HOLDER)
 _RELEASE = _Statement(update(runs).where(_held).values(dict.fromkeys(_HOLDER)))
 _BEAT = _Statement(update(runs).where(_held).values(beat_t=bindparam("now")).returning(runs.c.no))
@@ -99,11 +99,10 @@ _READ = _Statement(
         cast(transitions.c.data, LargeBinary),
         cast(func.coalesce(transitions.c.then_events, literal_column("''")), LargeBinary),
     )
-    .join(
+    .join_from(
         runs,
-        and_(
-            transitions.c.id > runs.c.no * _SHIFT + bindparam("after"), transitions.c.id < (runs.c.no + 1) * _SHIFT
-        ),
+        transitions,
+        and_(transitions.c.id > runs.c.no * _SHIFT + bindparam("after"), transitions.c.id < (runs.c.no + 1) * _SHIFT),
     )
     .where(runs.c.id == bindparam("run_id"))
     .order_by(transitions.c.id)

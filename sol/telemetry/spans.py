@@ -16,22 +16,21 @@ from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tra
 
 from luna.text import clip
 from sol._version import __version__
-from sol.tree.effects import Kind
-from sol.session import Session
 from sol.telemetry.chat import CHAT_SPANS
 from sol.tracing import listen
+from sol.tree import events as e
+from sol.tree.codec import plain_event
+from sol.tree.effects import Kind
 from sol.tree.events import Command, Event, EventType
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import AnyState, Node, State, TaskNode
+from sol.tree.values import Usage
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 CONTENT_BYTES = 8_000
 """Most bytes of a goal, a result or a reason in an attribute."""
 
 _ERRORS = frozenset({State.FAILED, State.BLOCKED, State.EXHAUSTED})
-_OUTCOMES = frozenset(
-    {EventType.REPORTED, EventType.CHECKED, EventType.ANSWER, EventType.LOST, EventType.INTERRUPTED, EventType.LATE}
-)
-_TOLD: Mapping[EventType, tuple[str, ...]] = {
+_TOLD: Mapping[str, tuple[str, ...]] = {
     EventType.SPLIT: ("how", "dimension", "sequential"),
     EventType.REFUSED: ("what", "kind"),
     EventType.DECIDED: ("section", "next"),
@@ -46,22 +45,17 @@ _TOLD: Mapping[EventType, tuple[str, ...]] = {
 _WITH_MODEL = ("model", "agent")
 
 
-def begin(session: Session) -> "RunSpans | None":
+def begin(*, run: str, state: AnyState, strategy: str, now: float) -> "RunSpans | None":
     """Open the span of the run, below whatever span is current; None if the tracer provider does nothing."""
     tracer = trace.get_tracer("sol", __version__)
-    run, now = session.lease.run, _ns(session.clock.now())
-    attributes: dict[str, Any] = {
-        "sol.run": run,
-        "sol.strategy": session.strategy.name,
-        "sol.resumed": bool(session.tree.nodes),
-    }
-    root = tracer.start_span("sol.run", attributes=attributes, start_time=now)
+    attributes: dict[str, Any] = {"sol.run": run, "sol.strategy": strategy, "sol.resumed": bool(state.nodes)}
+    root = tracer.start_span("sol.run", attributes=attributes, start_time=_ns(now))
     if not root.get_span_context().is_valid:
         return None
-    spans = RunSpans(run, session.tree, tracer, root)
+    spans = RunSpans(run, state, tracer, root)
     # Effects that a killed process had started are made again without a new event.
-    for key in session.tree.inflight.keys() - session.tree.abandoned:
-        spans.effect_started(*key, now)
+    for key in state.inflight.keys() - state.abandoned:
+        spans.effect_started(*key, _ns(now))
     return spans
 
 
@@ -74,10 +68,10 @@ class _Open:
     tokens: int = 0
     cost: float = 0.0
 
-    def book(self, usage: Mapping[str, Any]) -> None:
-        self.calls += usage.get("calls", 0)
-        self.tokens += usage.get("tokens", 0)
-        self.cost += usage.get("cost", 0.0)
+    def book(self, usage: Usage) -> None:
+        self.calls += usage.calls
+        self.tokens += usage.tokens
+        self.cost += usage.cost
 
     def end(self, t: int, *, error: str = "", why: str = "") -> None:
         self.span.set_attributes({"sol.calls": self.calls, "sol.tokens": self.tokens, "sol.cost": self.cost})
@@ -88,18 +82,18 @@ class _Open:
 
 
 class RunSpans:
-    """The spans of one session of a run. Its methods are called in the session's thread.
+    """The spans of one session of a run, whatever its kind. Its methods are called in the session's thread.
 
     Args:
         run: Id of the run.
-        tree: Read, never written; all events of a step are folded in before the first of them is told.
+        state: Read, never written; all events of a step are folded in before the first of them is told.
         tracer: Makes the spans.
         root: The run's own span.
     """
 
-    def __init__(self, run: str, tree: Tree, tracer: Tracer, root: Span) -> None:
+    def __init__(self, run: str, state: AnyState, tracer: Tracer, root: Span) -> None:
         self._run = run
-        self._tree = tree
+        self._state = state
         self._tracer = tracer
         self._root = _Open(root)
         self._nodes: dict[str, _Open] = {}
@@ -111,26 +105,31 @@ class RunSpans:
     def told(self, event: Event) -> None:
         """Take in an event once it is committed."""
         t = _ns(event.t)
-        match event.type:
-            case EventType.CREATED | EventType.REOPENED:
+        if event.node in self._state.nodes and event.node not in self._contexts and not isinstance(event.data, e.Late):
+            self._node(event.node, t)
+        match event.data:
+            case e.Reopened():
                 self._node(event.node, t)
-            case EventType.STARTED:
-                self.effect_started(event.node, event.data["kind"], event.data["n"], t)
-            case EventType.PROGRESSED:
-                self._book(event)
-            case EventType.SETTLED:
-                self._settled(event, t)
-            case outcome if outcome in _OUTCOMES:
-                self._book(event)
-                self._effect_ended(event, t)
-            case told if told in _TOLD:
+            case e.Started(kind=kind, n=n):
+                self.effect_started(event.node, kind, n, t)
+            case e.Progressed() as data:
+                self._book(event.node, data.kind, data.n, data.usage)
+            case e.Settled() as data:
+                self._settled(event.node, data, t)
+            case e.Late(outcome=outcome):
+                self._effect_ended(event.node, outcome, t, late=True)
+            case e.Outcome() as outcome:
+                self._effect_ended(event.node, outcome, t)
+            case _ if event.type in _TOLD:
                 self._happened(event, t)
             case _:
                 pass
 
     def enter(self, command: Command) -> None:
         """Make the effect's span the current one of this task, so that what is called from here stands below it."""
-        ambient.attach(trace.set_span_in_context(self._effects[command.key].span))
+        opened = self._effects.get(command.key)
+        if opened is not None:
+            ambient.attach(trace.set_span_in_context(opened.span))
         listen(CHAT_SPANS)
 
     def broke(self, error: BaseException) -> None:
@@ -139,36 +138,40 @@ class RunSpans:
 
     def close(self, t: float) -> None:
         """End all spans: the session has let go of the run."""
-        now, tree = _ns(t), self._tree
+        now, state = _ns(t), self._state
         for effect in self._effects.values():
             effect.end(now)
         for path in [*self._nodes]:
-            self._close_node(path, str(tree.nodes[path].state), now)
-        self._root.span.set_attributes({"sol.state": tree.status, "sol.nodes": len(tree.nodes)})
-        self._root.end(now, error=self._broken or (tree.root.kind or tree.status if tree.status in _ERRORS else ""))
+            node = state.nodes.get(path)
+            self._close_node(path, "" if node is None else str(node.state), now)
+        self._root.span.set_attributes({"sol.state": state.status, "sol.nodes": len(state.nodes)})
+        root = state.nodes.get("")
+        error = (root.kind if root is not None else "") or state.status if state.status in _ERRORS else ""
+        self._root.end(now, error=self._broken or error)
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
     def _node(self, path: str, t: int) -> _Open:
         """The open span of a node; opened with those above it where it is missing."""
-        missing = [path]
-        while missing[-1] and missing[-1] not in self._nodes:
-            missing.append(missing[-1][:-1])
-        for one in reversed(missing):
-            if one not in self._nodes:
-                self._nodes[one] = self._open_node(self._tree.nodes[one], t)
-        return self._nodes[path]
+        node = self._state.nodes.get(path)
+        missing: dict[str, Node] = {}
+        while node is not None and node.path not in self._nodes and node.path not in missing:
+            missing[node.path] = node
+            node = self._state.above(node)
+        for one in reversed(missing.values()):
+            self._nodes[one.path] = self._open_node(one, t)
+        return self._nodes.get(path, self._root)
 
     def _open_node(self, node: Node, t: int) -> _Open:
-        parent = self._nodes[node.parent] if node.path else self._root
+        parent = self._nodes.get(node.parent, self._root) if node.path else self._root
         attributes: dict[str, Any] = {
             "sol.run": self._run,
             "sol.node": node.path,
             "sol.depth": node.depth,
-            "sol.worker": node.worker["kind"],
+            "sol.worker": node.worker.kind,
         }
         if self._content:
-            attributes["sol.goal"] = _text(node.assignment["goal"])
+            attributes["sol.goal"] = _text(node.title)
         span = self._start("sol.node", parent, attributes, t, self._links(node))
         self._contexts[node.path] = span.get_span_context()
         return _Open(span)
@@ -178,91 +181,92 @@ class RunSpans:
         before = self._contexts.get(node.path)
         if before is not None:
             return [Link(before, {"sol.link": "reopened"})]
-        if not node.path:
+        parent = self._state.above(node)
+        if not isinstance(parent, TaskNode):
             return []
-        parent = self._tree.nodes[node.parent]
         replaced = [path for path in parent.children if path not in parent.generation and path in self._contexts]
         return [Link(self._contexts[path], {"sol.link": "replaces"}) for path in replaced if path != node.path]
 
-    def _settled(self, event: Event, t: int) -> None:
-        data = event.data
-        self._node(event.node, t)
-        self._close_node(event.node, str(data["state"]), t, kind=data.get("kind", ""), why=data.get("reason", ""))
+    def _settled(self, path: str, data: e.Settled, t: int) -> None:
+        self._node(path, t)
+        self._close_node(path, data.state, t, kind=data.kind, why=data.reason)
 
     def _close_node(self, path: str, state: str, t: int, *, kind: str = "", why: str = "") -> None:
-        opened, node = self._nodes.pop(path), self._tree.nodes[path]
-        attributes: dict[str, Any] = {"sol.state": state, "sol.attempts": node.counts.get(Kind.ATTEMPT, 0)}
+        opened, node = self._nodes.pop(path, None), self._state.nodes.get(path)
+        if opened is None:
+            return
+        attributes: dict[str, Any] = {"sol.state": state}
         attributes |= {"sol.kind": kind} if kind else {}
-        attributes |= {"sol.dimension": node.dimension} if node.dimension else {}
+        if node is not None:
+            attributes["sol.attempts"] = node.counts.get(Kind.ATTEMPT, 0)
+        if isinstance(node, TaskNode) and node.dimension:
+            attributes["sol.dimension"] = node.dimension
         if self._content:
             attributes |= {"sol.reason": _text(why)} if why else {}
-            attributes |= {"sol.result": _text(node.result)} if state == State.SUCCESS else {}
+            attributes |= {"sol.result": _text(node.result)} if node is not None and state == State.SUCCESS else {}
         opened.span.set_attributes(attributes)
         opened.end(t, error=(kind or state) if state in _ERRORS else "", why=_text(why) if self._content else "")
 
     def _happened(self, event: Event, t: int) -> None:
-        opened = self._root if event.type == EventType.BUDGET_HIT else self._node(event.node, t)
-        data = event.data
-        told = {f"sol.{name}": data[name] for name in _TOLD[event.type] if data.get(name) is not None}
+        opened = self._root if isinstance(event.data, e.BudgetHit) else self._node(event.node, t)
+        data = plain_event(event)
+        told: dict[str, Any] = {f"sol.{name}": data[name] for name in _TOLD[event.type] if data.get(name) is not None}
         name = f"sol.{event.type}"
-        if event.type == EventType.SPLIT:
-            told["sol.children"] = len(data["children"])
-            replan = data["children"][0] != self._tree.nodes[event.node].children[0]
-            name = "sol.replan" if replan else name
+        if isinstance(event.data, e.Split):
+            told["sol.children"] = len(event.data.children)
+            node = self._state.nodes.get(event.node)
+            name = "sol.replan" if node is not None and event.data.children[0] != node.children[0] else name
         opened.span.add_event(name, told, t)
 
     # --- effects -----------------------------------------------------------------------------------------------------
 
     def effect_started(self, path: str, kind: str, n: int, t: int) -> None:
         """Open the span of an effect, below its node's."""
-        node = self._tree.nodes[path]
+        node = self._state.nodes.get(path)
         attributes: dict[str, Any] = {"sol.run": self._run, "sol.node": path, "sol.effect": kind, "sol.attempt": n}
         name = f"sol.{kind}"
-        if kind == Kind.ATTEMPT:
-            worker = str(node.worker["kind"])
+        if kind == Kind.ATTEMPT and node is not None:
+            worker = node.worker.kind
             name = f"invoke_agent {worker}"
             attributes |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": worker, **self._model(node)}
         self._effects[path, kind, n] = _Open(self._start(name, self._node(path, t), attributes, t))
 
     def _model(self, node: Node) -> dict[str, str]:
         """The model that the worker of a node uses, where its specification tells."""
-        own = node.worker.get("options", {}).get("model")
-        name = own or (self._tree.config.get("luna_model") if node.worker["kind"] in _WITH_MODEL else None)
+        name, started = node.worker.options.get("model"), self._state.started
+        if not name and started is not None and node.worker.kind in _WITH_MODEL:
+            name = started.luna_model
         if not name:
             return {}
         provider, _, model = str(name).rpartition(":")
         return {"gen_ai.request.model": model} | ({"gen_ai.provider.name": provider} if provider else {})
 
-    def _book(self, event: Event) -> None:
-        data = event.data
-        usage = data.get("usage")
-        if usage:
-            for opened in (self._effects.get((event.node, data["kind"], data["n"])), self._nodes.get(event.node)):
-                if opened is not None:
-                    opened.book(usage)
-            self._root.book(usage)
+    def _book(self, path: str, kind: str, n: int, usage: Usage | None) -> None:
+        if usage is None:
+            return
+        for opened in (self._effects.get((path, kind, n)), self._nodes.get(path), self._root):
+            if opened is not None:
+                opened.book(usage)
 
-    def _effect_ended(self, event: Event, t: int) -> None:
-        data = event.data
-        opened = self._effects.pop((event.node, data["kind"], data["n"]), None)
+    def _effect_ended(self, path: str, outcome: e.Outcome, t: int, *, late: bool = False) -> None:
+        self._book(path, outcome.kind, outcome.n, outcome.usage)
+        opened = self._effects.pop((path, outcome.kind, outcome.n), None)
         if opened is None:
             return
-        late = event.type == EventType.LATE
         attributes: dict[str, Any] = {"sol.late": True} if late else {}
         error = ""
-        match data["was"] if late else event.type:
-            case EventType.REPORTED:
-                report = data["report"]
-                attributes["sol.report"] = report["status"]
-                error = str(report.get("kind") or "failed") if report["status"] == "FAILED" else ""
-            case EventType.LOST:
-                attributes["sol.lost"] = data["lost"]
-                error = "" if data["lost"] == "cancelled" else data["lost"]
-            case EventType.CHECKED:
-                attributes["sol.checks"] = len(data["results"])
-                attributes["sol.checks.failed"] = sum(result["ok"] is False for result in data["results"])
-            case EventType.INTERRUPTED:
-                attributes["sol.interrupted"] = data["cause"]
+        match outcome:
+            case e.Reported(report=report):
+                attributes["sol.report"] = report.status
+                error = (report.kind or "failed") if report.status == "FAILED" else ""
+            case e.Lost(lost=lost):
+                attributes["sol.lost"] = lost
+                error = "" if lost == "cancelled" else lost
+            case e.Checked(results=results):
+                attributes["sol.checks"] = len(results)
+                attributes["sol.checks.failed"] = sum(result.ok is False for result in results)
+            case e.Interrupted(cause=cause):
+                attributes["sol.interrupted"] = cause
             case _:
                 pass
         opened.span.set_attributes(attributes)

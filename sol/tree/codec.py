@@ -5,7 +5,7 @@ refused where it came in, so nothing is looked for here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,6 +17,8 @@ from sol.tree.events import Event, EventType, Late, Outcome, Payload
 from sol.tree.values import Json, SplitAnswer, plain
 
 AnswerReader = Callable[[bytes | Raw], AnswerValue]
+SHARED_BYTES: Final = 256
+_SHARED: Final = 4096
 _encoder: Final = msgspec.json.Encoder()
 _then: Final = msgspec.json.Decoder(tuple[tuple[str, str, Raw], ...])
 _keys: Final = msgspec.json.Decoder(dict[str, Raw])
@@ -115,6 +117,7 @@ class Codec:
         self._decoders[EventType.ANSWER] = msgspec.json.Decoder(_Answer)
         self._was = msgspec.json.Decoder(_Late)
         self._answers = {**_ANSWERS, **(answers or {})}
+        self._shared: dict[tuple[str, bytes], Payload] = {}
 
     def encode(self, happened: Sequence[Event]) -> Encoded:
         """A transition: the fact first, then what followed, in order."""
@@ -141,6 +144,18 @@ class Codec:
         return found
 
     def _payload(self, name: str, data: bytes | Raw) -> Payload:
+        """What an event says. Short ones are mostly like others of the run: those share one object."""
+        text = bytes(data)
+        if len(text) > SHARED_BYTES:
+            return self._read(name, text)
+        known = self._shared.get((name, text))
+        if known is None:
+            if len(self._shared) >= _SHARED:
+                self._shared.clear()
+            known = self._shared[name, text] = self._read(name, text)
+        return known
+
+    def _read(self, name: str, data: bytes) -> Payload:
         if name == EventType.LATE:
             was = self._was.decode(data).was
             outcome = self._payload(was, data) if was != EventType.LATE else None
@@ -166,7 +181,7 @@ def plain_event(event: Event) -> dict[str, Json]:
     return plain(_stored(event.data))
 
 
-def _stored(data: Payload) -> Any:  # noqa: ANN401 - whatever msgspec can write
+def _stored(data: Payload) -> object:
     if isinstance(data, Late):
         return {"was": data.outcome.TYPE, **msgspec.to_builtins(data.outcome)}
     return data

@@ -1,4 +1,4 @@
-"""How two trees differ: which tasks only one of them has, and what became of those that both have. Pure."""
+"""How two runs differ: which nodes only one of them has, and what became of those that both have. Pure."""
 
 import json
 from collections import defaultdict
@@ -8,14 +8,14 @@ from hashlib import blake2b
 from importlib import import_module
 from typing import Any
 
-from sol.tree.node import Node, Spending, Tree
+from sol.tree.node import AnyState, Node, Spending, TaskNode
 
 _TaskKey = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The second tree's spending less the first one's."""
+    """The second run's spending less the first one's."""
 
     seconds: float
     calls: int
@@ -25,7 +25,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One task in both trees.
+    """One node in both runs.
 
     Attributes:
         here, there: The two nodes.
@@ -45,20 +45,20 @@ class TreeDiff:
     """What differs between two runs. As text: `print(diff)`.
 
     Attributes:
-        pairs: The tasks of both, in the order of the first: with the same goal and inputs, wherever they stand, or
+        pairs: The nodes of both, in the order of the first: with the same goal and inputs, wherever they stand, or
             else at the same place.
         only_here: Nodes of the first alone.
         only_there: Nodes of the second alone.
         delta: What the second run took more.
-        here, there: The two trees.
+        here, there: The states of the two runs.
     """
 
     pairs: tuple[Pair, ...]
     only_here: tuple[Node, ...]
     only_there: tuple[Node, ...]
     delta: Delta
-    here: Tree
-    there: Tree
+    here: AnyState
+    there: AnyState
 
     @property
     def changed(self) -> tuple[Pair, ...]:
@@ -81,7 +81,7 @@ class TreeDiff:
         return str(import_module("sol.inspect.differences").as_html(self))
 
 
-def compare(here: Tree, there: Tree) -> TreeDiff:
+def compare(here: AnyState, there: AnyState) -> TreeDiff:
     """How the second tree differs from the first."""
     tasks_here, tasks_there = _tasks(here), _tasks(there)
     matched = {path: path for path, task in tasks_here.items() if tasks_there.get(path) == task}
@@ -108,27 +108,33 @@ def compare(here: Tree, there: Tree) -> TreeDiff:
     )
 
 
-def _tasks(tree: Tree) -> dict[str, _TaskKey]:
+def _tasks(tree: AnyState) -> dict[str, _TaskKey]:
     """What each node is about, by path. Inputs are hashed once for all nodes that share them."""
     known: dict[int, bytes] = {}
     found: dict[str, _TaskKey] = {}
     for node in tree.nodes.values():
-        inputs = node.assignment.get("inputs")
+        inputs = node.assignment.inputs if isinstance(node, TaskNode) else None
         if id(inputs) not in known:
             text = json.dumps(inputs, sort_keys=True, default=str)
             known[id(inputs)] = blake2b(text.encode(), digest_size=16).digest()
-        found[node.path] = (str(node.assignment.get("goal", "")), known[id(inputs)])
+        found[node.path] = (node.title, known[id(inputs)])
     return found
+
+
+def _split(node: Node) -> tuple[str, str, int] | None:
+    if not isinstance(node, TaskNode) or not node.generation:
+        return None
+    return node.how, node.dimension, len(node.generation)
 
 
 _COMPARED: Mapping[str, Callable[[Node], Any]] = {
     "path": lambda node: node.path,
-    "goal": lambda node: node.assignment.get("goal"),
-    "inputs": lambda node: node.assignment.get("inputs"),
+    "goal": lambda node: node.title,
+    "inputs": lambda node: node.assignment.inputs if isinstance(node, TaskNode) else None,
     "state": lambda node: str(node.state),
     "reason": lambda node: node.reason,
     "result": lambda node: node.result,
-    "split": lambda node: (node.how, node.dimension, len(node.generation)) if node.generation else None,
+    "split": _split,
     "worker": lambda node: node.worker,
     "attempts": lambda node: node.counts.get("attempt", 0),
 }

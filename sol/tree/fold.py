@@ -76,13 +76,13 @@ def _started(state: AnyState, event: Event, data: e.Started) -> None:
     command = Command(event.node, data.kind, data.n, data.because, data.reserve)
     key = command.key
     queue = state.queue
+    node = state.nodes[event.node]
     if queue and queue[0].key == key:
         queue.popleft()
-    else:
-        _unqueue(state, lambda one: one.key == key)  # it may have passed others
+    elif node.counts.get(data.kind) == data.n:  # it has waited, and passed others
+        _unqueue(state, lambda one: one.key == key)
     state.inflight[key] = command
     _reserve(state, data.reserve, 1)
-    node = state.nodes[event.node]
     node.counts[data.kind] = data.n
     node.because = data.because
     node.redo = ""
@@ -258,8 +258,9 @@ def _settled(state: AnyState, event: Event, data: e.Settled) -> None:
         node.because = data.because
     if not data.resumable:
         node.question = ""
-    if state.inflight:
-        state.abandoned.update(key for key in state.inflight if key[0] == event.node)
+    if state.inflight:  # of each kind the newest only: one before it is abandoned already, if it still runs
+        keys = [(event.node, kind, n) for kind, n in node.counts.items()]
+        state.abandoned.update(key for key in keys if key in state.inflight)
 
 
 # --- task trees ------------------------------------------------------------------------------------------------------

@@ -3,17 +3,34 @@
 How it reads as text or as a page is none of its business; `sol.inspect` tells it.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
 
 from sol.errors import NotFoundError
-from sol.tree.events import Event, EventType
-from sol.tree.node import Node, State, Tree
+from sol.tree.effects import JudgeAnswer
+from sol.tree.events import Answer, Checked, Decided, Event, Reported
+from sol.tree.node import AnyState, Node, State, TaskNode
+from sol.tree.values import JUDGED, AssignmentData, CheckResult, ReportData
 
 ROOT_NAME = "."
-_BY_WORDS = frozenset({"ai", "text"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCheck:
+    """The result of one check.
+
+    Attributes:
+        criterion, kind, detail: See `CheckResult`.
+        ok: None where nothing could check it.
+        n: Number of the checking; 0 where only the newest is known.
+    """
+
+    criterion: str
+    kind: str
+    ok: bool | None
+    detail: str = ""
+    n: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +39,13 @@ class Story:
 
     Attributes:
         node: The node as it is now.
-        above: Its parent; None for the root.
-        children: The nodes it was split into, oldest first, those of given-up splits included.
-        events: What happened to it, oldest first; empty where only the tree is known.
+        above: The node above it; None for the root, and where a damaged journal has none.
+        children: The nodes below it, oldest first, those of given-up splits included.
+        events: What happened to it, oldest first; empty where only the state is known.
         began: When the run began, in seconds since the epoch; 0.0 where that is not known.
         reports: What its attempts reported, oldest first.
-        checks: Results of all checks, oldest first: `criterion`, `kind`, `ok` (None: nothing checked it), `detail`, and
-            `n`, the number of the checking.
-        decisions: What was decided: `section`, `condition` of the rule that decided, `next`, what it read.
+        checks: Results of all checks, oldest first.
+        decisions: What was decided by which rules, oldest first.
     """
 
     node: Node
@@ -37,9 +53,9 @@ class Story:
     children: tuple[Node, ...]
     events: tuple[Event, ...]
     began: float
-    reports: tuple[Mapping[str, Any], ...]
-    checks: tuple[Mapping[str, Any], ...]
-    decisions: tuple[Mapping[str, Any], ...]
+    reports: tuple[ReportData, ...]
+    checks: tuple[NodeCheck, ...]
+    decisions: tuple[Decided, ...]
 
     @property
     def path(self) -> str:
@@ -52,9 +68,14 @@ class Story:
         return self.node.state
 
     @property
-    def assignment(self) -> Mapping[str, Any]:
-        """Its seven fields."""
-        return self.node.assignment
+    def title(self) -> str:
+        """What it is about."""
+        return self.node.title
+
+    @property
+    def assignment(self) -> AssignmentData | None:
+        """Its seven fields; None where it is no task of a task tree."""
+        return self.node.assignment if isinstance(self.node, TaskNode) else None
 
     def __repr__(self) -> str:
         return f"<Story of {self.path or ROOT_NAME}: {self.state}, {len(self.events)} events>"
@@ -66,21 +87,21 @@ class Story:
         return str(import_module("sol.inspect.telling").as_html(self))
 
 
-def story_of(tree: Tree, path: str, events: Iterable[Event]) -> Story:
+def story_of(state: AnyState, path: str, events: Iterable[Event]) -> Story:
     """The story of a node.
 
     Args:
-        tree: The tree.
+        state: Of the run.
         path: Path of the node; "" or "." is the root.
-        events: Of the whole run, oldest first; none where only the tree is known.
+        events: Of the whole run, oldest first; none where only the state is known.
 
     Raises:
         NotFoundError: If there is no such node.
     """
     path = "" if path == ROOT_NAME else path
-    node = tree.nodes.get(path)
+    node = state.nodes.get(path)
     if node is None:
-        raise NotFoundError(f"There is no node {path!r} in this tree of {tree.size}. `to_dataframe()` lists them all.")
+        raise NotFoundError(f"There is no node {path!r} in this run of {state.size}. `to_dataframe()` lists them all.")
     began: float | None = None
     own: list[Event] = []
     for event in events:
@@ -88,16 +109,16 @@ def story_of(tree: Tree, path: str, events: Iterable[Event]) -> Story:
         if event.node == path:
             own.append(event)
     if own:
-        reports = [event.data["report"] for event in own if event.type == EventType.REPORTED]
-        decisions = [event.data for event in own if event.type == EventType.DECIDED and not event.data.get("wait")]
+        reports = [event.data.report for event in own if isinstance(event.data, Reported)]
+        decisions = [event.data for event in own if isinstance(event.data, Decided) and not event.data.wait]
         checks = _checks(own)
     else:
         reports = [] if node.report is None else [node.report]
-        decisions, checks = list(node.decisions), list(node.checks)
+        decisions, checks = list(node.decisions), [_numbered(check, 0) for check in node.checks]
     return Story(
         node=node,
-        above=tree.nodes.get(node.parent) if path else None,
-        children=tuple(tree.nodes[child] for child in node.children if child in tree.nodes),
+        above=state.above(node),
+        children=tuple(state.nodes[child] for child in node.children if child in state.nodes),
         events=tuple(own),
         began=began or 0.0,
         reports=tuple(reports),
@@ -106,20 +127,24 @@ def story_of(tree: Tree, path: str, events: Iterable[Event]) -> Story:
     )
 
 
-def _checks(events: Iterable[Event]) -> list[Mapping[str, Any]]:
+def _checks(events: Iterable[Event]) -> list[NodeCheck]:
     """All check results; what a judge said later takes the place of what programs could not check."""
-    found: list[Mapping[str, Any]] = []
+    found: list[NodeCheck] = []
     newest = 0
     for event in events:
-        if event.type == EventType.CHECKED:
-            newest = len(found)
-            found += [{**check, "n": event.data["n"]} for check in event.data["results"]]
-        elif event.type == EventType.ANSWER and event.data["kind"] == "judge":
-            open_ = [
-                place
-                for place, check in enumerate(found[newest:], start=newest)
-                if check["ok"] is None and check["kind"] in _BY_WORDS
-            ]
-            for place, verdict in zip(open_, event.data["answer"]["verdicts"], strict=False):
-                found[place] = {**found[place], "ok": verdict["holds"], "detail": verdict["reason"]}
+        match event.data:
+            case Checked(n=n, results=results):
+                newest = len(found)
+                found += [_numbered(check, n) for check in results]
+            case Answer(answer=JudgeAnswer(verdicts=verdicts)):
+                places = range(newest, len(found))
+                open_ = [place for place in places if found[place].ok is None and found[place].kind in JUDGED]
+                for place, verdict in zip(open_, verdicts, strict=False):
+                    found[place] = replace(found[place], ok=verdict.holds, detail=verdict.reason)
+            case _:
+                pass
     return found
+
+
+def _numbered(check: CheckResult, n: int) -> NodeCheck:
+    return NodeCheck(check.criterion, check.kind, check.ok, check.detail, n)

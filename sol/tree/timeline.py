@@ -1,24 +1,17 @@
 """Who was at work when, from a run's events, and which of it the run had to wait for. Pure; reads no clock."""
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from sol.tree.events import Event, EventType
+from sol.tree.events import Event, Late, Outcome, Started
+from sol.tree.node import Node
 
-_ENDS = frozenset(
-    {
-        EventType.REPORTED,
-        EventType.CHECKED,
-        EventType.ANSWER,
-        EventType.LOST,
-        EventType.LATE,
-        EventType.INTERRUPTED,
-    }
-)
 _STEP = 64
 """Most outcomes of one step among which the cause of a start is looked for."""
+
+_Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,48 +46,87 @@ class Span:
 class _Effect:
     """A span in the making, with the places of its ends among the events: times may be equal, places never are."""
 
-    key: tuple[str, str, int]
+    key: _Key
     start: float
     first: int
     end: float = 0.0
     last: int = 0
-    ended: bool = True
+    ended: bool = False
     critical: bool = False
 
-    def close(self, end: float, last: int) -> None:
-        self.end, self.last = max(end, self.start), last
+    def close(self, end: float, last: int, *, ended: bool) -> None:
+        self.end, self.last, self.ended = max(end, self.start), last, ended
 
 
-def timeline(events: Iterable[Event]) -> list[Span]:
+class Timeline:
+    """The effects of a run, put together as its events come in."""
+
+    def __init__(self) -> None:
+        self._found: list[_Effect] = []
+        self._running: dict[_Key, _Effect] = {}
+        self._place = 0
+        self._newest = 0.0
+
+    def take(self, event: Event) -> None:
+        """Take the next event in."""
+        self._place += 1
+        self._newest = max(self._newest, event.t)
+        effect = effect_of(event)
+        if effect is None:
+            return
+        key = (event.node, str(effect.kind), effect.n)
+        starts = isinstance(effect, Started)
+        before = self._running.pop(key, None)
+        if before is not None:
+            before.close(event.t, self._place - starts, ended=True)
+        if starts:
+            self._running[key] = _Effect(key, event.t, self._place)
+            self._found.append(self._running[key])
+
+    def spans(self, nodes: Mapping[str, Node]) -> list[Span]:
+        """All effects so far as spans, in the order they were started, the critical ones marked.
+
+        Args:
+            nodes: Of the run, by path; they tell who stands above whom.
+        """
+        for one in self._found:
+            one.critical = False
+        for one in self._running.values():
+            one.close(self._newest, self._place + 1, ended=False)
+        _mark(self._found, nodes)
+        return [Span(*one.key, one.start, one.end, one.ended, one.critical) for one in self._found]
+
+
+def timeline(events: Iterable[Event], nodes: Mapping[str, Node]) -> list[Span]:
     """All effects of a run as spans, in the order they were started, the critical ones marked.
 
     The critical path is followed backwards from the span that ended last: before each span stands one whose outcome was
     committed in the step that started it (of several the one nearest in the tree), or else the one that had ended last.
 
     An effect that was started again, after a kill, is one more span.
+
+    Args:
+        events: Of the whole run, oldest first.
+        nodes: Of the run, by path.
     """
-    found: list[_Effect] = []
-    running: dict[tuple[str, str, int], _Effect] = {}
-    place, newest = 0, 0.0
-    for place, event in enumerate(events, start=1):
-        newest = max(newest, event.t)
-        if event.type != EventType.STARTED and event.type not in _ENDS:
-            continue
-        key = (event.node, str(event.data["kind"]), int(event.data["n"]))
-        before = running.pop(key, None)
-        if before is not None:
-            before.close(event.t, place if event.type in _ENDS else place - 1)
-        if event.type == EventType.STARTED:
-            running[key] = _Effect(key, event.t, place)
-            found.append(running[key])
-    for one in running.values():
-        one.close(newest, place + 1)
-        one.ended = False
-    _mark(found)
-    return [Span(*one.key, one.start, one.end, one.ended, one.critical) for one in found]
+    found = Timeline()
+    for event in events:
+        found.take(event)
+    return found.spans(nodes)
 
 
-def _mark(effects: list[_Effect]) -> None:
+def effect_of(event: Event) -> Started | Outcome | None:
+    """What an event says about the start or the end of an effect; None when it says nothing about that."""
+    match event.data:
+        case Late(outcome=outcome):
+            return outcome
+        case Started() | Outcome():
+            return event.data
+        case _:
+            return None
+
+
+def _mark(effects: list[_Effect], nodes: Mapping[str, Node]) -> None:
     """Mark the critical path. Each step goes back among the events, so that it ends whatever the clock did."""
     by_end = sorted(effects, key=lambda one: one.last)
     ends = [one.last for one in by_end]
@@ -104,14 +136,21 @@ def _mark(effects: list[_Effect]) -> None:
         until = bisect_left(ends, current.first)
         before = by_end[max(until - _STEP, 0) : until]
         causes = [one for one in before if one.end == current.start] or before[-1:]
-        current = min(causes, key=partial(_distance, current), default=None)
+        current = min(causes, key=partial(_distance, nodes, current), default=None)
 
 
-def _distance(one: _Effect, other: _Effect) -> int:
+def _distance(nodes: Mapping[str, Node], one: _Effect, other: _Effect) -> int:
     """How near two effects are in the tree: the same node, parent and child, siblings, anything else."""
     a, b = one.key[0], other.key[0]
     if a == b:
         return 0
-    if a == b[:-1] or b == a[:-1]:
+    above_a, above_b = _above(nodes, a), _above(nodes, b)
+    if a == above_b or b == above_a:
         return 1
-    return 2 if a[:-1] == b[:-1] else 3
+    return 2 if above_a is not None and above_a == above_b else 3
+
+
+def _above(nodes: Mapping[str, Node], path: str) -> str | None:
+    """Path of the node above; None for the root and for nodes that are not known."""
+    node = nodes.get(path)
+    return node.parent if node is not None and path else None

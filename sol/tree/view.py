@@ -1,4 +1,4 @@
-"""Look at a task tree: nodes by path, as a graph, a table, a diagram, a figure, node by node. Reads only."""
+"""Look at a run: nodes by path, as a graph, a table, a diagram, a figure, node by node. Reads only."""
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sol.tree.diff import TreeDiff, compare
 from sol.tree.events import Event
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import AnyState, Node, State, TaskNode
+from sol.tree.soundness import in_order, sound
 from sol.tree.story import Story, story_of
 from sol.tree.timeline import Span, timeline
 
@@ -25,30 +26,23 @@ def presenter(name: str) -> Any:  # noqa: ANN401 - a module
 
 
 class TreeView:
-    """A task tree for people and programs that look into it.
+    """The nodes of a run, of whatever kind, for people and programs that look into it.
 
-    Iterates over nodes, parents before their children.
+    Iterates over nodes, parents before their children; what hangs in the air in a damaged journal comes last.
 
     Args:
-        tree: The tree.
-        history: Reads the run's events, oldest first; None: only the tree is known.
+        tree: State of the run.
+        history: Reads the run's events, oldest first; None: only the state is known.
         name: What it is called, such as the run's id.
     """
 
-    def __init__(self, tree: Tree, history: Callable[[], Sequence[Event]] | None = None, *, name: str = "") -> None:
+    def __init__(self, tree: AnyState, history: Callable[[], Sequence[Event]] | None = None, *, name: str = "") -> None:
         self._tree = tree
         self._history = history
         self._name = name
 
     def __iter__(self) -> Iterator[Node]:
-        nodes = self._tree.nodes
-        todo, seen = [""], set[str]()
-        while todo:
-            path = todo.pop()
-            if path in nodes and path not in seen:  # what a damaged journal holds need not be a tree
-                seen.add(path)
-                yield nodes[path]
-                todo.extend(reversed(nodes[path].children))
+        return in_order(self._tree)
 
     def __len__(self) -> int:
         return len(self._tree.nodes)
@@ -72,8 +66,13 @@ class TreeView:
         """The root node."""
         return self._tree.root
 
+    @property
+    def faults(self) -> list[str]:
+        """What is missing or contradicts itself, one line each: only where a journal is damaged."""
+        return sound(self._tree)[1]
+
     def leaves(self) -> list[Node]:
-        """Nodes that were never split, in tree order."""
+        """Nodes with none below them, in tree order."""
         return [node for node in self if not node.children]
 
     def counts(self) -> dict[str, int]:
@@ -85,7 +84,11 @@ class TreeView:
 
     def set_aside(self) -> list[Node]:
         """Nodes that the strategy set aside because they can neither be done nor split."""
-        return [node for node in self if node.state == State.SKIPPED and not node.generation]
+        return [
+            node
+            for node in self
+            if node.state == State.SKIPPED and not (isinstance(node, TaskNode) and node.generation)
+        ]
 
     def node(self, path: str) -> Story:
         """The whole story of one node, from its assignment to what became of it; `print` it, or look at its parts.
@@ -100,20 +103,20 @@ class TreeView:
 
     def timeline(self) -> list[Span]:
         """Who was at work when, in the order of starting, with the critical path; empty where no events are known."""
-        return timeline(self._events())
+        return timeline(self._events(), self._tree.nodes)
 
     def diff(self, other: "TreeView") -> TreeDiff:
         """How another run of the same or a similar task differs from this one; `print` it, or look at its parts."""
         return compare(self._tree, other._tree)  # noqa: SLF001 - of its own class
 
     def to_networkx(self) -> "nx.DiGraph[str]":
-        """The tree as a directed graph, parent to child; nodes carry goal, state, kind, reason and spending."""
+        """The nodes as a directed graph, parent to child; they carry goal, state, kind, reason and spending."""
         import networkx as nx  # noqa: PLC0415 - takes long to import
 
         graph: nx.DiGraph[str] = nx.DiGraph()
         for node in self:
             graph.add_node(node.path, **self._attributes(node))
-            if node.path:
+            if node.path and node.parent in self._tree.nodes:
                 graph.add_edge(node.parent, node.path)
         return graph
 
@@ -149,13 +152,13 @@ class TreeView:
     @staticmethod
     def _attributes(node: Node) -> dict[str, Any]:
         return {
-            "goal": node.assignment["goal"],
+            "goal": node.title,
             "state": str(node.state),
             "kind": node.kind,
             "reason": node.reason,
             "depth": node.depth,
-            "worker": node.worker["kind"],
-            "dimension": node.dimension,
+            "worker": node.worker.kind,
+            "dimension": node.dimension if isinstance(node, TaskNode) else "",
             "attempts": node.counts.get("attempt", 0),
             "seconds": node.spent.seconds,
             "tokens": node.spent.tokens,

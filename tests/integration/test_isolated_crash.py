@@ -29,7 +29,7 @@ NODES = 2 * ITEMS - 1
 SOLVER = """
 import asyncio, json, os, signal, sys, threading
 from pathlib import Path
-import sol.graph, sol.tracing
+import sol.engine.loop, sol.tracing
 from luna.protocol import Stuck, Success
 from sol import Sol
 
@@ -136,7 +136,7 @@ async def look(workspace: Path) -> Seen | None:
     nodes = {node.path: (str(node.state), node.result, node.children) for node in run.tree}
     past = [event async for event in run.events()]
     kinds = {EventType.REPORTED, EventType.ANSWER}
-    keys = {f"{run.id}/{one.node}/{one.data['kind']}/{one.data['n']}" for one in past if one.type in kinds}
+    keys = {f"{run.id}/{one.node}/{one.data.kind}/{one.data.n}" for one in past if one.type in kinds}
     return Seen(run.id, run.status, nodes, keys, len(past))
 
 

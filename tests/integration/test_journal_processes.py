@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import pytest
 
 from sol.errors import ConflictError
-from sol.journal import Lease, NewRecord, RunInfo, SqlJournal, default_url, this_process
+from sol.journal import Lease, RunInfo, SqlJournal, default_url, this_process
+from tests.support.journal import data_of, make_version_1, ticked
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,6 +29,9 @@ journal = SqlJournal(default_url(Path(sys.argv[1])), synchronous="NORMAL")
 
 def say(**what):
     print(json.dumps(what), flush=True)
+
+def record(type, **data):
+    return NewRecord(5.0, type, "", json.dumps(data).encode(), b'[["followed","",{}]]')
 """
 
 CLAIM = """
@@ -37,7 +41,7 @@ async def main():
         sys.stdin.readline()
         try:
             lease = await journal.claim("run-9", this_process(sys.argv[2]), now=5.0)
-            await journal.append(lease, [NewRecord(5.0, "resumed", "", {"by": sys.argv[2]})])
+            await journal.append(lease, [record("resumed", by=sys.argv[2])])
             say(epoch=lease.epoch)
         except ConflictError as error:
             say(refused=str(error))
@@ -66,7 +70,7 @@ async def main():
         batch = 0
         while True:
             size = batch % 9 + 1
-            records = [NewRecord(5.0, "ticked", "", {"batch": [lease.epoch, batch], "of": size}) for _ in range(size)]
+            records = [record("ticked", batch=[lease.epoch, batch], of=size) for _ in range(size)]
             last = await journal.append(lease, records)
             say(last=last)
             batch += 1
@@ -81,7 +85,7 @@ async def main():
     async with journal:
         for n in range(5):
             run = RunInfo(id=f"{sys.argv[2]}-{n}", created_t=1.0, title="", meta={})
-            await journal.append(await journal.create(run, this_process("x")), [NewRecord(1.0, "made", "", {})])
+            await journal.append(await journal.create(run, this_process("x")), [record("made")])
     say(made=5)
     sys.stdin.readline()
 
@@ -92,7 +96,7 @@ RAISE = """
 async def main():
     await journal.open()
     lease = await journal.create(RunInfo(id="run-9", created_t=1.0, title="", meta={}), this_process("x"))
-    asyncio.create_task(journal.append(lease, [NewRecord(1.0, "ticked", "", {})] * 1000))
+    asyncio.create_task(journal.append(lease, [record("ticked")] * 1000))
     await asyncio.sleep(0)
     raise RuntimeError("in the middle")
 
@@ -205,6 +209,26 @@ def test_processes_that_open_a_new_journal_together_all_succeed(start: Start, tm
     assert sorted(asyncio.run(runs())) == sorted(f"c{c}-{n}" for c in range(4) for n in range(5))
 
 
+def test_processes_that_open_an_old_journal_together_all_succeed(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / ".sol" / "runs.db"
+    path.parent.mkdir()
+    make_version_1(path, runs=2, events=500)
+    children = [start(CREATE, f"c{n}") for n in range(3)]
+    assert [child.hear() for child in children] == [{"ready": True}] * 3
+    for child in children:
+        child.go()
+    assert [child.hear() for child in children] == [{"made": 5}] * 3
+    for child in children:
+        child.end()
+
+    async def sizes() -> list[int]:
+        async with SqlJournal(default_url(tmp_path)) as journal:
+            runs = await journal.list(limit=100)
+            return [len(await journal.read(run.id)) for run in runs]
+
+    assert asyncio.run(sizes()) == [1] * 15 + [500] * 2
+
+
 @pytest.mark.slow
 async def test_kill_9_leaves_whole_batches_and_a_run_to_claim(start: Start, tmp_path: Path) -> None:
     journal = await created(tmp_path)
@@ -221,11 +245,11 @@ async def test_kill_9_leaves_whole_batches_and_a_run_to_claim(start: Start, tmp_
         assert [r.seq for r in records] == list(range(1, len(records) + 1))
         batches: dict[tuple[int, int], list[int]] = {}
         for record in records:
-            batches.setdefault(tuple(record.data["batch"]), []).append(record.data["of"])
+            batches.setdefault(tuple(data_of(record)["batch"]), []).append(data_of(record)["of"])
         assert all(sizes == [len(sizes)] * len(sizes) for sizes in batches.values())
         assert (await journal.info("run-9")).epoch == kill + 2
     lease: Lease = await journal.claim("run-9", this_process("parent"), now=5.0)
-    last = await journal.append(lease, [NewRecord(5.0, "ended", "", {})])
+    last = await journal.append(lease, [ticked()])
     await journal.close()
     async with SqlJournal(default_url(tmp_path)) as again:
         assert (await again.info("run-9")).seq == last == len(await again.read("run-9"))

@@ -11,12 +11,12 @@ from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.protocol import Assignment, Delivery, ProgressEvent, Report, Stuck, StuckKind, Success, Usage
 from luna.testing import FakeClock
 from sol import Sol
-from sol.core.requests import Answered, SplitRequest
 from sol.errors import PlannerError
 from sol.journal import MemoryJournal
 from sol.planner import FreePlanner
 from sol.planner.protocol import PlannerRequest
 from sol.run import Run
+from sol.tree.effects import Answered, SplitRequest
 from tests.support.processes import until
 
 Does = Callable[[list[int]], Report]

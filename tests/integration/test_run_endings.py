@@ -69,7 +69,7 @@ BREAKING = """
 import sys
 from pathlib import Path
 from sol import Sol
-from sol.core.requests import IntegrateRequest
+from sol.tree.effects import IntegrateRequest
 from sol.planner import FreePlanner
 
 class Breaking(FreePlanner):

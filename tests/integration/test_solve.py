@@ -20,7 +20,7 @@ from luna.protocol import (
 from luna.testing import FakeClock, ScriptedWorker
 from sol import Sol
 from sol.errors import ConflictError, StrategyError
-from sol.tree.events import EventType
+from sol.tree.events import Analysed, EventType
 from tests.support.core import strategy_of
 from tests.support.planners import ScriptedPlanner, split_into
 from tests.support.runs import GOAL, done, events_of, stuck, task, telling
@@ -67,10 +67,10 @@ async def test_claimed_file_that_is_not_there_is_no_success(sol: Callable[..., S
     (tmp_path / "passed").touch()
     run = await sol(worker, strategy="single", clock=SystemClock()).asolve(wanted)
     assert run.status == "failed"
-    assert [check["ok"] for check in run.tree[""].checks] == [False, True]
+    assert [check.ok for check in run.tree[""].checks] == [False, True]
     assert run.tree[""].result == "wrote report.csv, all tests pass"
     assert "unverified_success" in {
-        event.data.get("kind") for event in await events_of(run) if event.type == EventType.ANALYSED
+        event.data.kind for event in await events_of(run) if isinstance(event.data, Analysed)
     }
     (tmp_path / "report.csv").write_text("old", encoding="utf-8")
     stale = await sol(worker, strategy="single", clock=FakeClock(auto=True, start=4e9)).asolve(wanted)

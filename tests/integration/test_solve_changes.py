@@ -70,7 +70,7 @@ async def test_changed_strategy_is_refused_with_the_difference_or_accepted_on_de
         await halfway.sol().aresume(run_id)
     run = await halfway.sol().aresume(run_id, accept_changes=True)
     assert run.status == "success"
-    assert run.state.config["strategy"]["concurrency"] == 2
+    assert run.state.config.strategy["concurrency"] == 2
     assert halfway.worker.calls == {GOAL: 1, "find red": 1, "find blue": 2}
 
 
@@ -92,7 +92,7 @@ async def test_changed_input_file_is_recorded_and_unfinished_parts_get_the_new_t
     run = await halfway.sol().aresume(run_id)
     assert run.status == "success"
     (resumed,) = [event for event in await events_of(run) if event.type == EventType.RESUMED]
-    assert resumed.data["changed_inputs"] == ["bricks.txt"]
+    assert resumed.data.changed_inputs == ("bricks.txt",)
     assert halfway.worker.calls["find red"] == 1, "what was accepted is not done again"
 
 

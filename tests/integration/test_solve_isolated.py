@@ -12,6 +12,7 @@ from sol import Sol
 from sol.errors import ConflictError, UsageError
 from sol.journal import MemoryJournal
 from sol.run import Run
+from sol.tree.effects import LandAnswer
 from tests.support.core import strategy_of
 from tests.support.editing import Editor, Files, git, read, repository, written
 from tests.support.planners import ScriptedPlanner, split_into
@@ -48,7 +49,7 @@ def sol_for(workspace: Path, worker: Any, **changes: Any) -> Sol:
     return Sol(**(options | changes))
 
 
-async def landed(run: Run) -> dict[str, Any]:
+async def landed(run: Run) -> LandAnswer:
     assert run.state.landed is not None
     return run.state.landed
 
@@ -69,8 +70,8 @@ async def test_parts_work_apart_and_their_work_is_merged_and_brought_home(tmp_pa
     assert len({worker.at[goal] for goal in (GOAL, DOOR, LAMP)}) == 3
     assert read(boat) == {"door.txt": "opens\n", "lamp.txt": "shines\n", "log.txt": "monday\n"}
     told = await landed(run)
-    assert told["landed"]
-    assert told["changed"] == ["door.txt", "lamp.txt"]
+    assert told.landed
+    assert told.changed == ("door.txt", "lamp.txt")
     assert [name for name, _ in await kept_of(boat)] == ["root.1"], "what the stuck Luna did is kept, and no more"
     assert not any(path.exists() for path in worker.at.values()), "places are removed"
     if isolation == "worktree":
@@ -152,7 +153,7 @@ async def test_checks_run_at_the_place_and_a_file_that_was_only_checked_out_is_n
     given = task(GOAL, success_criteria=[{"command": "test -f lamp.txt"}, {"file": "door.txt"}])
     run = await sol_for(boat, idle, strategy="single", planner=None).asolve(given)
     assert run.status == "failed"
-    oks = {check["criterion"]: check["ok"] for check in run.tree[""].checks}
+    oks = {check.criterion: check.ok for check in run.tree[""].checks}
     assert list(oks.values()) == [True, False]
     busy = Editor(lambda assignment, saw: ({"door.txt": "opens\n"}, None))
     again = await sol_for(boat, busy, strategy="single", planner=None).asolve(given)
@@ -217,12 +218,12 @@ async def test_workspace_that_someone_changed_meanwhile_is_left_alone(tmp_path: 
     assert run.solved
     assert read(boat) == {**BOAT, "lamp.txt": "by hand\n"}
     told = await landed(run)
-    assert not told["landed"]
-    assert told["where"]
+    assert not told.landed
+    assert told.where
     if isolation == "worktree":
-        assert git(boat, "show", f"{told['where']}:lamp.txt") == "shines"
+        assert git(boat, "show", f"{told.where}:lamp.txt") == "shines"
     else:
-        assert Path(told["where"], "lamp.txt").read_text() == "shines\n"
+        assert Path(told.where, "lamp.txt").read_text() == "shines\n"
 
 
 async def test_copy_of_a_directory_without_git(tmp_path: Path) -> None:

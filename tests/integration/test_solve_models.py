@@ -41,7 +41,7 @@ async def test_resume_prefers_a_model_given_to_it(tmp_path: Path, broken_then_do
 async def test_run_records_its_server_but_no_password(tmp_path: Path, address: str, kept: str | None) -> None:
     sol = Sol(worker=ScriptedWorker(lambda _: done()), workspace=tmp_path, base_url=address)
     run = await sol.asolve(task())
-    assert run.state.config["base_url"] == kept
+    assert run.state.config.base_url == kept
 
 
 async def test_planner_that_judges_nothing_is_not_asked_to(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from luna.protocol import (
 )
 from luna.testing import FakeClock, Pause, ScriptedWorker
 from sol import Sol
-from sol.core.requests import IntegrateRequest, SplitRequest
 from sol.errors import TaskError
 from sol.run import Run
+from sol.tree.effects import IntegrateRequest, SplitRequest
 from tests.support.core import strategy_of
 from tests.support.planners import ScriptedPlanner, split_into, whole
 from tests.support.runs import GOAL, done, states, stuck, task
@@ -231,8 +231,8 @@ async def test_run_inside_a_run_inherits_limits_and_cannot_widen_them(sol: Calla
     run = await sol(work, ScriptedPlanner({GOAL: outer}), max_depth=2, budget={"calls": 12}).asolve(task())
     (nested,) = inner_runs
     assert max(node.depth for node in nested.tree) <= 1, "one level is left below node 0"
-    assert nested.state.config["strategy"]["max_depth"] == 1
-    assert nested.state.config["strategy"]["budget"]["calls"] <= 12
+    assert nested.state.config.strategy["max_depth"] == 1
+    assert nested.state.config.strategy["budget"]["calls"] <= 12
     assert run.spent.calls >= nested.spent.calls > 0
     assert run.spent.tokens == nested.spent.tokens == 15
     assert run.spent.calls <= 12

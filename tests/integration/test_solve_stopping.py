@@ -18,7 +18,7 @@ from luna.protocol import (
 from luna.testing import FakeClock, Pause, ScriptedWorker
 from sol import Sol
 from sol.errors import ConflictError
-from sol.tree.events import EventType
+from sol.tree.events import EventType, Progressed
 from tests.support.core import strategy_of
 from tests.support.planners import ScriptedPlanner, split_into
 from tests.support.runs import GOAL, done, events_of, kept, states, stuck, task, telling
@@ -65,9 +65,9 @@ async def test_interrupted_children_keep_their_items_and_go_on_from_there(sol: C
     again = await made.aresume(run.id)
     assert again.status == "success"
     added = [
-        e.data["event"]["key"]
+        e.data.event.key
         for e in await events_of(again)
-        if e.type == EventType.PROGRESSED and e.data["event"]["type"] == "partial"
+        if isinstance(e.data, Progressed) and e.data.event.type == "partial"
     ]
     assert sorted(added) == sorted(["1", "2", "3", "4", "5"] * 4), "no item was done twice"
 
@@ -85,9 +85,9 @@ async def test_children_stopped_by_the_budget_keep_their_items_and_go_on_with_a_
     again = await sol(fifths(9), planner, budget={"tokens": 1000}).aresume(run.id)
     assert again.status == "success"
     added = [
-        e.data["event"]["key"]
+        e.data.event.key
         for e in await events_of(again)
-        if e.type == EventType.PROGRESSED and e.data["event"]["type"] == "partial"
+        if isinstance(e.data, Progressed) and e.data.event.type == "partial"
     ]
     assert len(added) == 20
 
@@ -179,8 +179,8 @@ async def test_question_is_never_answered_by_default_and_siblings_finish(sol: Ca
     ended = await made.aresume(run.id)
     assert ended.status == "success"
     answered = next(event for event in await events_of(ended) if event.type == EventType.ANSWERED)
-    assert (answered.data["text"], answered.data["by"]) == ("no, archive it", "ann")
-    assert answered.data["at"] > 0
+    assert (answered.data.text, answered.data.by) == ("no, archive it", "ann")
+    assert answered.data.at > 0
     assert "no, archive it" in str(ended.tree["0"].result)
 
 

@@ -42,11 +42,11 @@ async def test_handled_error_of_a_branch_is_its_result_alone_or_beside_others(
     assert (run.tree["0"].result, str(run.tree["0"].state)) == ("degraded", "success")
     assert run.tree["1"].result == ("blue" if other else "degraded")
     events = await events_of(run)
-    started = [(e.node, e.data["kind"], e.data["n"]) for e in events if e.type == EventType.STARTED]
+    started = [(e.node, e.data.kind, e.data.n) for e in events if e.type == EventType.STARTED]
     ended = [
-        (e.node, e.data["kind"], e.data["n"])
+        (e.node, e.data.kind, e.data.n)
         for e in events
-        if e.type in {EventType.REPORTED, EventType.ANSWER, EventType.CHECKED, EventType.LOST} and e.data["n"]
+        if e.type in {EventType.REPORTED, EventType.ANSWER, EventType.CHECKED, EventType.LOST} and e.data.n
     ]
     assert sorted(started) == sorted(ended)
 

@@ -15,8 +15,8 @@ from luna.testing import CutStream, FakeClock, RateLimited, ScriptedServer
 from luna.testing.chat import calls
 from luna.testing.wire_format import WireReply
 from sol import Sol
-from sol.core.requests import CHECKS_OF_INTEGRATION
 from sol.journal import MemoryJournal
+from sol.tree.effects import CHECKS_OF_INTEGRATION
 from tests.support.runs import GOAL, states, task, types_of
 
 pytest.importorskip("langchain_openai", reason="needs the extra [openai]")

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sol.errors import ConflictError
-from sol.journal import Journal, Lease, MemoryJournal, NewRecord, Owner, RunInfo, SqlJournal, default_url
+from sol.journal import Journal, Lease, MemoryJournal, Owner, RunInfo, SqlJournal, default_url
+from tests.support.journal import data_of, ticked
 
 OWNERS = [Owner(host=f"h{n}", pid=n, started=1.0, token=f"t{n}") for n in range(3)]
 RUNS = ["a", "b"]
@@ -78,7 +79,7 @@ class Play:
                     model.holder = None if current else model.holder
                     current = True  # no complaint either way
                 case "append":
-                    records = [NewRecord(1.0, "ticked", "", {"n": self.count}) for _ in range(number)]
+                    records = [ticked(n=self.count) for _ in range(number)]
                     last = await self.journal.append(lease, records)
                     model.written += [self.count] * number
                     assert last == len(model.written)
@@ -96,7 +97,7 @@ class Play:
     async def check(self) -> None:
         for run, model in zip(RUNS, self.models, strict=True):
             records = await self.journal.read(run)
-            assert [(r.seq, r.data["n"]) for r in records] == list(enumerate(model.written, start=1))
+            assert [(r.seq, data_of(r)["n"]) for r in records] == list(enumerate(model.written, start=1))
             info = await self.journal.info(run)
             assert (info.epoch, info.seq) == (model.epoch, len(model.written))
             assert (info.holding and info.holding.owner) == model.holder

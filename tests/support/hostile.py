@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from sol.tree.node import DIGITS, Node, State, Tree
-from tests.support.trees import ASSIGNMENT
+from sol.tree.node import DIGITS, State, TaskNode, Tree
+from sol.tree.values import WorkerData
+from tests.support.trees import a_node
 
 ATTACK = "<img src=x onerror=alert(1)>"
 STEERING = ']]> \x1b[31mred\x1b]0;title\x07 "quoted" `code` #35; \u202e \ud800 </script><!--'
@@ -12,7 +13,7 @@ STEERING = ']]> \x1b[31mred\x1b]0;title\x07 "quoted" `code` #35; \u202e \ud800 <
 def monster(result: Any, *, levels: int = 3_000, leaves: int = 20_000) -> Tree:
     """A tree of so many levels and leaves, with a large result, a large reason, and hostile goals."""
     tree = Tree(status="success")
-    tree.nodes[""] = Node("", ASSIGNMENT | {"goal": ATTACK}, {"kind": ATTACK}, state=State.SUCCESS, result=result)
+    tree.nodes[""] = a_node(goal=ATTACK, worker=WorkerData(ATTACK), state=State.SUCCESS, result=result)
     path = ""
     for level in range(levels):
         path = _add(tree, path, "0", f"{STEERING} {level}").path
@@ -28,8 +29,8 @@ def monster(result: Any, *, levels: int = 3_000, leaves: int = 20_000) -> Tree:
     return tree
 
 
-def _add(tree: Tree, above: str, digit: str, goal: str) -> Node:
-    node = Node(above + digit, ASSIGNMENT | {"goal": goal}, {"kind": "function"}, state=State.SUCCESS)
+def _add(tree: Tree, above: str, digit: str, goal: str) -> TaskNode:
+    node = a_node(above + digit, goal=goal, state=State.SUCCESS)
     tree.nodes[node.path] = node
     parent = tree.nodes[above]
     parent.children += (node.path,)
@@ -40,10 +41,13 @@ def _add(tree: Tree, above: str, digit: str, goal: str) -> Node:
 def damaged() -> Tree:
     """A tree as only a damaged file can hold it: circles, parts that are missing, twice there, or hang in the air."""
     tree = Tree(status="running")
-    tree.nodes["0"] = Node("0", ASSIGNMENT, {"kind": "function"}, children=("", "00", "00", "0f"))
-    tree.nodes[""] = Node("", ASSIGNMENT, {"kind": "function"}, children=("0", "", "00", "2"))
-    tree.nodes["00"] = Node("00", ASSIGNMENT, {"kind": "function"}, children=("0",))
-    tree.nodes["2"] = Node("1", ASSIGNMENT, {"kind": "function"})
-    tree.nodes["777"] = Node("777", ASSIGNMENT, {"kind": "function"})
-    tree.nodes["1"] = Node("1", ASSIGNMENT, {"kind": "function"})
+    tree.nodes["0"] = a_node("0", children=("", "00", "00", "0f"))
+    tree.nodes[""] = a_node("", children=("0", "", "00", "2"))
+    tree.nodes["00"] = a_node("00", children=("0",))
+    tree.nodes["2"] = a_node("1")
+    tree.nodes["777"] = a_node("777")
+    tree.nodes["1"] = a_node("1")
+    for path, parent in (("8", "9"), ("9", "8")):
+        tree.nodes[path] = a_node(path, children=(parent,))
+        tree.nodes[path].parent = parent
     return tree

@@ -4,17 +4,18 @@ import asyncio
 import gc
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine, event, text
 
-from sol.errors import ConflictError, SolError, StoreError, UsageError
-from sol.journal import NewRecord, Owner, RunInfo, SqlJournal, default_url, schema
-from sol.journal.engine import make_engine, store_url
+from sol.errors import ConflictError, StoreError, UsageError
+from sol.journal import NewRecord, Owner, RunInfo, SqlJournal, default_url
+from sol.journal.engine import connect, store_url
+from tests.support.journal import ticked
 
 ANN = Owner(host="h1", pid=101, started=1.0, token="ann")
 RUN = RunInfo(id="run-9", created_t=1.0, title="", meta={})
@@ -25,7 +26,7 @@ def file_of(workspace: Path) -> Path:
 
 
 def ticks(count: int) -> list[NewRecord]:
-    return [NewRecord(1.0, "ticked", "", {"of": count}) for _ in range(count)]
+    return [ticked(of=count)] * count
 
 
 @contextmanager
@@ -87,33 +88,36 @@ def test_url_that_cannot_be_used_is_refused(url: str, fault: str) -> None:
         SqlJournal(url)
 
 
+@pytest.mark.parametrize("driver", ["sqlite", "sqlite+pysqlite", "sqlite+aiosqlite"])
+def test_driver_in_a_url_is_of_no_account(driver: str) -> None:
+    assert store_url(f"{driver}:////a/b.db") == store_url("sqlite:////a/b.db")
+
+
 # How it is set up
 
 
 @pytest.mark.parametrize(("synchronous", "code"), [("FULL", 2), ("NORMAL", 1)])
 async def test_connections_are_safe_against_kills_and_power_loss(tmp_path: Path, synchronous: Any, code: int) -> None:
     await filled(tmp_path)
-    engine = make_engine(default_url(tmp_path), synchronous=synchronous, busy_timeout_s=7.0)
-    async with engine.connect() as connection:
-        found = [
-            (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar()
-            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-        ]
-    await engine.dispose()
-    assert found == ["wal", code, 1, 7000]
+    with closing(connect(default_url(tmp_path), synchronous=synchronous, busy_timeout_s=7.0)) as connection:
+        names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        found = [connection.execute(f"PRAGMA {name}").fetchall() for name in names]
+    assert found == [[("wal",)], [(code,)], [(1,)], [(7000,)]]
 
 
-async def test_transactions_take_at_most_four_statements(tmp_path: Path) -> None:
+async def overhear(journal: SqlJournal, listener: Callable[[str], None]) -> None:
+    """Tell the listener each statement before it runs."""
+    await journal._call(lambda store: store.connection.set_trace_callback(listener))
+
+
+async def test_transactions_say_no_more_than_they_must(tmp_path: Path) -> None:
     async with SqlJournal(default_url(tmp_path)) as journal:
         lease = await journal.create(RUN, ANN)
         await journal.append(lease, ticks(1))
         said: list[str] = []
-        engine = journal._engine
-        assert engine is not None
-        event.listen(engine.sync_engine, "before_cursor_execute", lambda *args: said.append(args[2].split()[0]))
-        event.listen(engine.sync_engine, "commit", lambda *args: said.append("COMMIT"))
-        await journal.append(lease, ticks(100), status="running", summary={})
-        assert said == ["BEGIN", "UPDATE", "INSERT", "COMMIT"]
+        await overhear(journal, lambda statement: said.append(statement.split()[0]))
+        await journal.append(lease, ticks(3), status="running", summary={})
+        assert said == ["BEGIN", "UPDATE", *["INSERT"] * 3, "COMMIT"]
         said.clear()
         await journal.take(lease)
         assert said == ["SELECT"]
@@ -137,6 +141,40 @@ async def test_journal_can_be_opened_and_closed_again(tmp_path: Path) -> None:
     assert [path.name for path in sorted(file_of(tmp_path).parent.iterdir())] == [".gitignore", "runs.db"]
 
 
+def test_journal_can_be_used_from_one_event_loop_after_another(tmp_path: Path) -> None:
+    journal = SqlJournal(default_url(tmp_path), synchronous="NORMAL")
+
+    async def add(run_id: str) -> int:
+        async with journal:
+            lease = await journal.create(RunInfo(id=run_id, created_t=1.0, title="", meta={}), ANN)
+            await asyncio.gather(*(journal.append(lease, ticks(2)) for _ in range(5)))
+            return len(await journal.list(limit=9))
+
+    assert [asyncio.run(add(run_id)) for run_id in ("a", "b")] == [1, 2]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("sol-journal")]
+
+
+async def test_opening_that_fails_leaves_no_thread_and_may_be_tried_again(tmp_path: Path) -> None:
+    journal = SqlJournal(default_url(tmp_path))
+    (tmp_path / ".sol").write_text("a file")
+    for result in await asyncio.gather(journal.open(), journal.open(), return_exceptions=True):
+        assert isinstance(result, StoreError)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("sol-journal")]
+    (tmp_path / ".sol").unlink()
+    async with journal:
+        assert await journal.list(limit=1) == ()
+
+
+async def test_closing_waits_for_what_was_asked_before(tmp_path: Path) -> None:
+    journal = SqlJournal(default_url(tmp_path), synchronous="NORMAL")
+    await journal.open()
+    lease = await journal.create(RUN, ANN)
+    appending = [asyncio.create_task(journal.append(lease, ticks(2))) for _ in range(5)]
+    await asyncio.sleep(0)
+    await journal.close()
+    assert await asyncio.gather(*appending) == [2, 4, 6, 8, 10]
+
+
 async def test_two_journals_in_one_process_share_a_file(tmp_path: Path) -> None:
     one, two = SqlJournal(default_url(tmp_path)), SqlJournal(default_url(tmp_path))
     await asyncio.gather(one.open(), two.open())
@@ -149,11 +187,15 @@ async def test_two_journals_in_one_process_share_a_file(tmp_path: Path) -> None:
 async def test_cancelled_append_that_had_begun_is_done_when_the_cancellation_arrives(tmp_path: Path) -> None:
     async with SqlJournal(default_url(tmp_path), synchronous="NORMAL") as journal:
         lease = await journal.create(RUN, ANN)
+        go_on = threading.Event()
+        await overhear(journal, lambda statement: go_on.wait(10) and None)
         for turns in range(20):
+            go_on.clear()
             appending = asyncio.create_task(journal.append(lease, ticks(7)))
             for _ in range(turns):
                 await asyncio.sleep(0)
             assert appending.cancel()
+            go_on.set()
             with pytest.raises(asyncio.CancelledError):
                 await appending
             assert len(await journal.read("run-9")) == 7 * turns  # only the one that was not given a turn is missing
@@ -190,18 +232,13 @@ async def test_take_by_an_owner_displaced_in_between_leaves_the_requests(tmp_pat
     async with SqlJournal(default_url(tmp_path)) as journal:
         lease = await journal.create(RUN, ANN)
         await journal.post("run-9", "cancel", {}, t=1.0, by="me")
-        engine = journal._engine
-        assert engine is not None
 
-        uses: list[str] = []
-
-        def displace(*_: object) -> None:
-            uses.append("a connection")
-            if len(uses) == 2:  # the first only looked
+        def displace(statement: str) -> None:
+            if statement.startswith("BEGIN"):  # until then it only looked
                 with raw(file_of(tmp_path)) as other:
                     other.execute("UPDATE runs SET epoch = epoch + 1")
 
-        event.listen(engine.sync_engine.pool, "checkout", displace)
+        await overhear(journal, displace)
         with pytest.raises(ConflictError, match=r"epoch 1, now 2"):
             await journal.take(lease)
     with raw(file_of(tmp_path)) as plain:
@@ -227,14 +264,6 @@ async def test_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"not a journal.*customers"):
         await SqlJournal(f"sqlite:///{path}").open()
     assert path.read_bytes() == before
-
-
-async def test_newer_journal_is_left_alone(tmp_path: Path) -> None:
-    path = await filled(tmp_path)
-    with raw(path) as connection:
-        connection.execute("UPDATE sol_journal SET version = 99")
-    with pytest.raises(StoreError, match=r"version 99.*Upgrade sol-luna"):
-        await SqlJournal(default_url(tmp_path)).open()
 
 
 async def test_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
@@ -275,13 +304,13 @@ async def test_damaged_journal_says_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", "[1]"])
-async def test_record_changed_from_outside_is_reported(tmp_path: Path, content: str) -> None:
+async def test_meta_changed_from_outside_is_reported(tmp_path: Path, content: str) -> None:
     path = await filled(tmp_path)
     with raw(path) as connection:
-        connection.execute("UPDATE events SET data = ? WHERE id % (1 << 40) = 2", (content,))
+        connection.execute("UPDATE runs SET meta = ?", (content,))
     async with SqlJournal(default_url(tmp_path)) as journal:
-        with pytest.raises(StoreError, match="event 2 of run 'run-9' is damaged"):
-            await journal.read("run-9")
+        with pytest.raises(StoreError, match="meta of run 'run-9' is damaged"):
+            await journal.info("run-9")
 
 
 async def test_locked_journal_fails_after_the_timeout_and_works_afterwards(tmp_path: Path) -> None:
@@ -300,68 +329,3 @@ async def test_copy_of_a_closed_journal_is_complete(tmp_path: Path) -> None:
     shutil.copy(path, tmp_path / "copy.db")
     async with SqlJournal(f"sqlite:///{tmp_path}/copy.db") as journal:
         assert len(await journal.read("run-9")) == 3
-
-
-# Schema versions
-
-
-@contextmanager
-def in_memory(*, version: int = 0) -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    with engine.connect() as connection:
-        if version:
-            schema.prepare(connection, migrations=[forbidden] * (version - 1))
-        yield connection
-    engine.dispose()
-
-
-def forbidden(connection: Connection) -> None:
-    raise AssertionError("a new journal needs no migration")
-
-
-def adds(column: str) -> schema.Migration:
-    def migrate(connection: Connection) -> None:
-        connection.execute(text(f"ALTER TABLE runs ADD COLUMN {column} TEXT"))
-
-    return migrate
-
-
-@pytest.mark.parametrize("found", [1, 2])
-def test_older_journal_is_brought_up_step_by_step(found: int) -> None:
-    steps = [adds("one"), adds("two")]
-    with in_memory(version=found) as connection:
-        assert not schema.is_current(connection, migrations=steps)
-        schema.prepare(connection, migrations=steps)
-        assert schema.is_current(connection, migrations=steps)
-        assert schema.stored_version(connection) == 3
-        schema.prepare(connection, migrations=steps)  # another process was faster: nothing to do
-        columns = {row[1] for row in connection.execute(text("PRAGMA table_info(runs)"))}
-    assert columns & {"one", "two"} == ({"one", "two"} if found == 1 else {"two"})
-
-
-async def test_migration_that_fails_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
-    await filled(tmp_path)
-
-    def fail(connection: Connection) -> None:
-        raise SolError("half way")
-
-    engine = make_engine(default_url(tmp_path), synchronous="FULL", busy_timeout_s=1.0).execution_options(writes=True)
-    with pytest.raises(SolError, match="half way"):
-        async with engine.begin() as connection:
-            await connection.run_sync(schema.prepare, migrations=[adds("one"), fail])
-    await engine.dispose()
-    with raw(file_of(tmp_path)) as plain:
-        assert "one" not in {row[1] for row in plain.execute("PRAGMA table_info(runs)")}
-        assert plain.execute("SELECT version FROM sol_journal").fetchall() == [(1,)]
-
-
-def test_empty_store_has_no_version() -> None:
-    with in_memory() as connection:
-        assert schema.stored_version(connection) == 0
-        assert not schema.is_current(connection)
-        schema.prepare(connection)
-        assert schema.stored_version(connection) == 1
-
-
-def test_store_url_accepts_both_spellings() -> None:
-    assert store_url("sqlite:////a/b.db") == store_url("sqlite+aiosqlite:////a/b.db")

@@ -11,9 +11,10 @@ from typing import Any, Final
 from luna.text import strip_controls
 from sol.inspect import labels
 from sol.inspect.page.story import story
-from sol.inspect.timeline import Span, timeline
-from sol.tree.events import Event
-from sol.tree.node import Node, Tree
+from sol.tree.events import Event, Settled, Started
+from sol.tree.node import AnyState, Node, TaskNode
+from sol.tree.soundness import sound
+from sol.tree.timeline import Span, timeline
 
 TITLE_CHARACTERS: Final = 160
 DETAIL_CHARACTERS: Final = 240
@@ -28,7 +29,7 @@ STORIES_CHARACTERS: Final = 12_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is known of a run beside its tree.
+    """What is known of a run beside its state.
 
     Attributes:
         run_id: Its id.
@@ -37,6 +38,7 @@ class About:
         created_t: When it was created, in seconds since the epoch.
         elapsed_s: Seconds of work on it; None: not known.
         held_by: Which process works on it, in words; None when none does.
+        unread: What of its journal could not be read, one line each.
     """
 
     run_id: str
@@ -45,13 +47,14 @@ class About:
     created_t: float
     elapsed_s: float | None = None
     held_by: str | None = None
+    unread: tuple[str, ...] = ()
 
 
-def page_data(tree: Tree, events: Iterable[Event], about: About) -> dict[str, Any]:
+def page_data(tree: AnyState, events: Iterable[Event], about: About) -> dict[str, Any]:
     """All that a page shows of a run.
 
     Args:
-        tree: The run's tree.
+        tree: The run's state.
         events: All its events, oldest first.
         about: What is known of it beside.
 
@@ -70,7 +73,7 @@ def page_data(tree: Tree, events: Iterable[Event], about: About) -> dict[str, An
     return {
         "about": about_data(tree, about, began=began),
         "rows": rows.of(tree.nodes, activity),
-        "spans": [rows.span(span, began) for span in timeline(every)],
+        "spans": [rows.span(span, began) for span in timeline(every, tree.nodes)],
         "stories": [
             story(node, by_node.get(path, ()), began=began, characters=room) for path, node in tree.nodes.items()
         ],
@@ -88,18 +91,19 @@ def note_activity(activity: dict[str, str], event: Event) -> None:
     said = labels.activity_of(event)
     if said:
         activity[event.node] = said
-    elif event.type in {"started", "settled"}:
+    elif isinstance(event.data, Started | Settled):
         activity.pop(event.node, None)
 
 
-def about_data(tree: Tree, about: About, *, began: float) -> dict[str, Any]:
+def about_data(tree: AnyState, about: About, *, began: float) -> dict[str, Any]:
     """The run itself."""
-    config, spent = tree.config, tree.spent
-    strategy = config.get("strategy") or {}
+    spent = tree.spent
+    config = {} if tree.started is None else labels.data_of(tree.started)  # programs have fields of their own in it
+    strategy: Mapping[str, Any] = {} if tree.started is None else tree.started.strategy
     root = tree.nodes.get("")
     return {
         "id": about.run_id,
-        "title": cut(root.assignment.get("goal", "") if root else "", DETAIL_CHARACTERS),
+        "title": cut(root.title if root else "", DETAIL_CHARACTERS),
         "status": about.status,
         "reason": cut(labels.detail_of(root), DETAIL_CHARACTERS) if root and root.ended else "",
         "resumable": tree.status in {"interrupted", "waiting"} or bool(root and root.resumable),
@@ -109,7 +113,7 @@ def about_data(tree: Tree, about: About, *, began: float) -> dict[str, Any]:
         "now": about.now,
         "elapsed": about.elapsed_s,
         "strategy": cut(strategy.get("name", ""), TITLE_CHARACTERS),
-        "workflow": cut(config.get("name", ""), TITLE_CHARACTERS) if config.get("kind") else "",
+        "workflow": cut(config.get("name", ""), TITLE_CHARACTERS),
         "models": {name: cut(config.get(f"{name}_model") or "", TITLE_CHARACTERS) for name in ("sol", "luna")},
         "budget": {
             name: limit
@@ -124,13 +128,14 @@ def about_data(tree: Tree, about: About, *, began: float) -> dict[str, Any]:
             "seconds": spent.seconds,
             "unreported": spent.unreported,
         },
+        "faults": [cut(fault, DETAIL_CHARACTERS) for fault in (*about.unread, *sound(tree)[1])],
     }
 
 
 class Rows:
     """Nodes as short rows, each named by its place in the order of creation. A tree only ever grows at its end."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: AnyState) -> None:
         self._tree = tree
         self._places: dict[str, int] = {}
 
@@ -154,18 +159,17 @@ class Rows:
         spent = node.spent
         return [
             place if fits else min(own, 1) - 1,
-            # Paths grow with the depth: only what a node adds to the path above it is kept.
-            node.path[len(node.parent) :] if fits and node.path.startswith(node.parent) else [node.path],
+            _path_of(node) if fits else [node.path],
             str(node.state),
             node.kind,
             cut(labels.title_of(node, above), TITLE_CHARACTERS),
             cut(labels.detail_of(node), DETAIL_CHARACTERS),
             cut(doing, DETAIL_CHARACTERS),
-            cut(node.worker.get("kind", ""), TITLE_CHARACTERS),
+            cut(node.worker.kind, TITLE_CHARACTERS),
             node.counts.get("attempt", 0),
-            node.dimension,
-            node.splits,
-            [sum(1 for check in node.checks if check.get("ok") is wanted) for wanted in (True, False, None)],
+            node.dimension if isinstance(node, TaskNode) else "",
+            node.splits if isinstance(node, TaskNode) else 0,
+            [sum(1 for check in node.checks if check.ok is wanted) for wanted in (True, False, None)],
             [spent.calls, spent.tokens, round(spent.cost, 6), round(spent.seconds, 3)],
         ]
 
@@ -176,6 +180,15 @@ class Rows:
         """
         end = round(span.end - began, 3) if span.ended else None
         return [self.place(span.path), span.kind, span.n, round(span.start - began, 3), end, int(span.critical)]
+
+
+def _path_of(node: Node) -> str | list[str]:
+    """A path for the wire: the whole of it in a list or, where it begins with the one above, only the rest.
+
+    Paths of task trees grow with the depth, those of others need not begin alike.
+    """
+    rest = node.path.removeprefix(node.parent)
+    return rest if len(rest) + len(node.parent) == len(node.path) else [node.path]
 
 
 def cut(text: object, characters: int) -> str:

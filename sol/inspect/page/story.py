@@ -10,8 +10,10 @@ from typing import Any, Final
 from luna.text import strip_controls
 from sol.inspect import labels
 from sol.inspect.story import happened
+from sol.tree.codec import plain_event
+from sol.tree.effects import IntegrateAnswer
 from sol.tree.events import Event, EventType
-from sol.tree.node import Node
+from sol.tree.node import Node, TaskNode
 
 EVENTS: Final = 200
 """Most events that a story tells, half of them from its beginning."""
@@ -55,8 +57,8 @@ def story(node: Node, events: Iterable[Event], *, began: float, characters: int)
         ("Decisions", _decisions(node)),
         ("Assignment", _assignment(node)),
         ("Last report", _report(node)),
-        ("Integration", _integration(node)),
-        ("Reassessment", _pairs(node.reassessment or {})),
+        ("Integration", _integration(node.integration) if isinstance(node, TaskNode) else ()),
+        ("Reassessment", _reassessment(node) if isinstance(node, TaskNode) else ()),
         ("Stored parts", _pairs(node.partial)),
     )
     rows = [[title, [_cut(row, characters) for row in found]] for title, found in sections]
@@ -73,15 +75,15 @@ def story(node: Node, events: Iterable[Event], *, began: float, characters: int)
 
 def _event(node: Node, event: Event, *, began: float, characters: int) -> list[Any]:
     """When, what type, in words, and its data."""
-    lines = [line for _, line in happened(node, [event])] or [_other(event)]
+    data = plain_event(event)
+    lines = [line for _, line in happened(node, [event])] or [_other(event.type, data)]
     words = [_short(line, characters) for line in lines]
-    return [round(event.t - began, 3), str(event.type), words, _short(_json(event.data), characters)]
+    return [round(event.t - began, 3), str(event.type), words, _short(_json(data), characters)]
 
 
-def _other(event: Event) -> str:
+def _other(kind: str, data: Mapping[str, Any]) -> str:
     """Events that the terminal leaves out, in words."""
-    data = event.data
-    match event.type:
+    match kind:
         case EventType.CREATED:
             return "created"
         case EventType.QUEUED:
@@ -93,7 +95,7 @@ def _other(event: Event) -> str:
         case EventType.PROGRESSED:
             return labels.clean((data.get("event") or {}).get("text") or "sign of life")
         case _:
-            return str(event.type).replace("_", " ")
+            return kind.replace("_", " ")
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
@@ -113,16 +115,15 @@ def _result(node: Node) -> Iterator[Row]:
 
 def _checks(node: Node) -> Iterator[Row]:
     for check in _some(node.checks):
-        ok = check.get("ok")
-        detail = check.get("detail")
-        yield [_MARKS[ok], _value(check.get("criterion", ""))[0] + (f"\n{detail}" if detail else ""), _TONES[ok]]
+        detail = f"\n{check.detail}" if check.detail else ""
+        yield [_MARKS[check.ok], check.criterion + detail, _TONES[check.ok]]
     yield from _more(node.checks)
 
 
 def _assignment(node: Node) -> Iterator[Row]:
-    given = node.assignment
-    yield ["Goal", str(given.get("goal", "")), ""]
-    inputs: Mapping[str, Any] = given.get("inputs") or {}
+    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
+    yield ["Goal" if given else "About", node.title, ""]
+    inputs = node.assignment.inputs if isinstance(node, TaskNode) else {}
     for name in _some(list(inputs)):
         yield [f"Input {name}", *_value(inputs[name])]
     yield from _more(list(inputs))
@@ -132,7 +133,7 @@ def _assignment(node: Node) -> Iterator[Row]:
         for one in _some(values):
             yield [title, *_criterion(one)]
         yield from _more(values)
-    yield ["Worker", *_value(node.worker)]
+    yield ["Worker", *_value(labels.data_of(node.worker))]
     for note in node.notes:
         yield ["Note", note, ""]
 
@@ -141,43 +142,46 @@ def _report(node: Node) -> Iterator[Row]:
     report = node.report
     if report is None:
         return
-    status = str(report.get("status", ""))
-    tone = {"SUCCESS": "good", "FAILED": "bad"}.get(status, "open")
-    yield [str(report.get("kind") or ""), status, tone]
+    tone = {"SUCCESS": "good", "FAILED": "bad"}.get(report.status, "open")
+    yield [report.kind, report.status, tone]
     for name in ("summary", "blocker", "reason", "question"):
-        if report.get(name):
-            yield [name.capitalize(), str(report[name]), ""]
+        if getattr(report, name):
+            yield [name.capitalize(), getattr(report, name), ""]
     for name in _LISTS:
-        items: Sequence[Any] = report.get(name) or ()
+        items: Sequence[str] = getattr(report, name)
         for one in _some(items):
-            yield [name.replace("_", " ").capitalize(), str(one), ""]
+            yield [name.replace("_", " ").capitalize(), one, ""]
         yield from _more(items)
-    if report.get("suggestions"):
-        yield ["Suggestions", *_value(report["suggestions"])]
+    if report.suggestions:
+        yield ["Suggestions", *_value(report.suggestions)]
 
 
-def _integration(node: Node) -> Iterator[Row]:
-    found = node.integration
+def _integration(found: IntegrateAnswer | None) -> Iterator[Row]:
     if found is None:
         return
-    if found.get("summary"):
-        yield ["Summary", str(found["summary"]), ""]
-    for name, one in (found.get("checks") or {}).items():
-        ok = one.get("ok")
-        yield [f"{name.replace('_', ' ')}: {_MARKS[ok]}", str(one.get("note") or ""), _TONES[ok]]
-    for one in found.get("open") or ():
-        yield ["Left open", _value(one)[0], "open"]
+    if found.summary:
+        yield ["Summary", found.summary, ""]
+    for name, one in found.checks.items():
+        yield [f"{name.replace('_', ' ')}: {_MARKS[one.ok]}", one.note, _TONES[one.ok]]
+    for issue in found.open:
+        yield ["Left open", issue, "open"]
+
+
+def _reassessment(node: TaskNode) -> Iterator[Row]:
+    if node.reassessment is not None:
+        because = {"trigger": node.trigger} if node.trigger else {}
+        yield from _pairs(labels.data_of(node.reassessment) | because)
 
 
 def _decisions(node: Node) -> Iterator[Row]:
-    for data in _some(node.decisions):
-        reason = f"\n{data['reason']}" if data.get("reason") else ""
-        if data.get("rule") is None:
-            yield [str(data.get("section", "")), str(data.get("verdict") or "no rule") + reason, ""]
+    for one in _some(node.decisions):
+        data = labels.data_of(one)  # programs have fields of their own in it
+        reason = f"\n{one.reason}" if one.reason else ""
+        if one.rule is None:
+            yield [one.section, str(data.get("verdict") or "no rule") + reason, ""]
             continue
-        read = f"\nread {_json(data['read'])}" if data.get("read") else ""
-        where = f"{data.get('section', '')}, rule {data['rule'] + 1}"
-        yield [where, f"{data.get('condition')} → {data.get('next')}{reason}{read}", ""]
+        read = f"\nread {_json(data['read'])}" if one.read else ""
+        yield [f"{one.section}, rule {one.rule + 1}", f"{one.condition} → {one.next}{reason}{read}", ""]
     yield from _more(node.decisions)
 
 

@@ -1,15 +1,17 @@
 """Write the page of a run to a file. Reads the journal; changes nothing in it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from luna.clock import Clock, SystemClock
 from sol.errors import UsageError
 from sol.inspect.page.data import About, page_data
 from sol.inspect.page.render import render
+from sol.inspect.reading import read_anyway
 from sol.journal import Liveness, StoredRun, owner_is_alive
 from sol.run import Run
-from sol.tree.events import Event, EventType
+from sol.tree.events import Event
 
 KILLED = "killed"
 """Status of a run that says that work goes on while nobody does any."""
@@ -34,9 +36,11 @@ async def write_page(run: Run, file: Path | str, *, clock: Clock | None = None) 
     path = Path(file)
     now = (clock or SystemClock()).now()
     async with run.reader() as journal:
-        about = about_run(await journal.info(run.id), now=now)
-        events = [Event(EventType(one.type), one.node, one.data, one.t) for one in await journal.read(run.id)]
-    text = render(page_data(run.state, events, about))
+        stored = await journal.info(run.id)
+        events: list[Event] = []
+        read = await read_anyway(journal, run.kind.reading, run.id, told=events.extend)
+    about = about_run(stored, now=now, unread=read.faults)
+    text = render(page_data(read.state, events, about))
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(text, encoding="utf-8")
@@ -47,8 +51,10 @@ async def write_page(run: Run, file: Path | str, *, clock: Clock | None = None) 
     return path
 
 
-def about_run(stored: StoredRun, *, now: float, is_alive: Liveness = owner_is_alive) -> About:
-    """What the journal knows of a run beside its events."""
+def about_run(
+    stored: StoredRun, *, now: float, unread: Sequence[str] = (), is_alive: Liveness = owner_is_alive
+) -> About:
+    """What the journal knows of a run beside its events; `unread`: what of those could not be read."""
     holding = stored.holding
     held = holding is not None and is_alive(holding.owner, holding.beat_t, now)
     return About(
@@ -58,4 +64,5 @@ def about_run(stored: StoredRun, *, now: float, is_alive: Liveness = owner_is_al
         created_t=stored.created_t,
         elapsed_s=(stored.summary or {}).get("elapsed_s"),
         held_by=str(holding) if held else None,
+        unread=tuple(unread),
     )

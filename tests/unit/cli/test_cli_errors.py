@@ -1,7 +1,8 @@
 import os
 import sys
+from copy import copy
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -123,14 +124,15 @@ def test_internal_error_is_told_without_traceback(sol: CommandLine, monkeypatch:
 
 
 class BrokenLater(Sol):
-    async def start(self, task: object) -> Run:
-        run = await super().start(task)  # type: ignore[arg-type] # whatever it was given
+    async def start(self, thing: Any, **options: Any) -> Run:
+        run = await super().start(thing, **options)
         assert run.session is not None
 
-        def told(_event: object) -> NoReturn:
+        def broken(*_: object) -> NoReturn:
             raise ZeroDivisionError("division by zero")
 
-        run.session.listeners.append(told)
+        run.session.program = copy(run.session.program)
+        run.session.program.decide = broken
         return run
 
 

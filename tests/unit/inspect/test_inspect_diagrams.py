@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sol.inspect.diagrams import cut, dot, mermaid, short_path
-from sol.tree.node import Node, State, Tree
+from sol.tree.node import State, Tree
 from sol.tree.view import TreeView
-from tests.support.trees import ASSIGNMENT, chain, grown
+from tests.support.trees import a_node, chain, grown
 
 MERMAID_LINE = re.compile(
     r'flowchart TD|  n\d+(\["[^"`]*"\]:::\w+|\("[^"`]*"\))|  n\d+ (-->|-\.->) n\d+'
@@ -20,7 +20,7 @@ DOT_LINE = re.compile(
 
 def one(goal: str) -> Tree:
     tree = Tree(status="running")
-    tree.nodes[""] = Node("", ASSIGNMENT | {"goal": goal}, {"kind": "function"}, state=State.RUNNING)
+    tree.nodes[""] = a_node(goal=goal, state=State.RUNNING)
     return tree
 
 

@@ -9,7 +9,7 @@ from sol.tree.node import State, Tree
 from sol.tree.timeline import Span
 from sol.tree.view import TreeView
 from tests.support.core import Scenario, success
-from tests.support.trees import chain, grown
+from tests.support.trees import a_node, chain, grown
 
 KINDS = ("attempt", "check", "split", "integrate", "some_new_kind")
 
@@ -74,8 +74,8 @@ def test_figure_shows_why_beside_what() -> None:
 
 def test_figure_draws_any_text_without_warning_and_as_it_is() -> None:
     tree = grown(3)
-    tree.nodes["0"].assignment = {"goal": "$x_1$ \\frac 漢字 🙂 <b>", "inputs": {}}
-    tree.nodes["1"].assignment = {"goal": "", "inputs": {}}
+    tree.nodes["0"] = a_node("0", goal="$x_1$ \\frac 漢字 🙂 <b>", inputs={})
+    tree.nodes["1"] = a_node("1", goal="", inputs={})
     figure = TreeView(tree, name="r-1").plot()
     assert "0  $x_1$ \\frac □□ □ <b>" in texts(figure)
     assert drawn(figure)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from sol.inspect.terminal import Page, tree_lines
 from sol.run import Run
+from sol.task import TaskRuns
 from sol.tree.node import Tree
 from sol.tree.view import TreeView
 from tests.support.hostile import ATTACK, damaged, monster
@@ -33,14 +35,18 @@ def no_journal() -> Any:
     raise AssertionError("nothing is read from the journal to show a run")
 
 
+def run_of(tree: Tree) -> Run:
+    return Run("r-1", TaskRuns(), tree, no_journal)
+
+
 @pytest.mark.case("NB-02")
 @pytest.mark.parametrize(
     "show",
     [
         lambda tree: repr(TreeView(tree)) + repr(tree) + repr(tree.root) + repr(list(tree.nodes.values())[2999]),
-        lambda tree: repr(Run("r-1", tree, no_journal)),
+        lambda tree: repr(run_of(tree)),
         lambda tree: TreeView(tree)._repr_html_(),
-        lambda tree: Run("r-1", tree, no_journal)._repr_html_(),
+        lambda tree: run_of(tree)._repr_html_(),
         lambda tree: TreeView(tree).to_mermaid(),
         lambda tree: TreeView(tree).to_dot(),
         lambda tree: str(TreeView(tree).node("")) + str(TreeView(tree).node("0" * 2999)),
@@ -59,7 +65,7 @@ def test_large_and_hostile_trees_are_shown_at_once_and_small(tree: Tree, show: C
 
 @pytest.mark.case("NB-02")
 def test_html_of_a_hostile_tree_is_whole_and_harmless(tree: Tree) -> None:
-    for html in (Run("r-1", tree, no_journal)._repr_html_(), TreeView(tree).node("")._repr_html_()):
+    for html in (run_of(tree)._repr_html_(), TreeView(tree).node("")._repr_html_()):
         html.encode()
         page = Reader(html)
         assert not page.flaws
@@ -78,7 +84,7 @@ def test_html_of_a_hostile_tree_is_whole_and_harmless(tree: Tree) -> None:
 def test_large_results_are_shown_in_part(result: Any) -> None:
     small = monster(result, levels=1, leaves=1)
     with soon():
-        html = Run("r-1", small, no_journal)._repr_html_()
+        html = run_of(small)._repr_html_()
     assert len(html) < 50_000
     assert "the rest is in the result itself" in html
     assert not Reader(html).flaws
@@ -89,7 +95,7 @@ def test_deeply_nested_results_are_shown() -> None:
     nested: Any = 1
     for _ in range(100_000):
         nested = [nested]
-    html = Run("r-1", monster(nested, levels=1, leaves=1), no_journal)._repr_html_()
+    html = run_of(monster(nested, levels=1, leaves=1))._repr_html_()
     assert not Reader(html).flaws
 
 
@@ -109,17 +115,23 @@ def test_large_trees_make_tables_graphs_and_figures(tree: Tree) -> None:
 def test_damaged_trees_are_shown_with_what_is_wrong() -> None:
     view = TreeView(damaged(), name="r-1")
     words = Reader(view._repr_html_()).words
-    assert "damaged: a circle: node 0 has ., which is above it, among its parts" in words
-    assert "damaged: a circle: node . has ., which is above it, among its parts" in words
     assert "node 777 hangs in the air: there is no node 77 above it" in words
+    assert "node 8 hangs in a circle of nodes: there is no node 9 above it" in words
     assert "the node at 2 calls itself 1" in words
     assert "node 0 lists its part 00 twice" in words
     assert "node 0 has a part 0f that does not exist" in words
     assert "node . lists 00, which belongs elsewhere, among its parts" in words
+    assert "node 0 lists ., which belongs elsewhere, among its parts" in words
     assert "node 1 is not among the parts of the node above it" in words
-    assert "circle" in view.to_mermaid()
-    assert "circle" in view.to_dot()
-    assert [node.path for node in view] == ["", "0", "00", "1"]
+    for text in (
+        view.to_mermaid(),
+        view.to_dot(),
+        "\n".join(map(str, tree_lines(damaged(), Page(width=120, now=0.0)))),
+    ):
+        assert "in the air" in text
+        assert all(f" {name} Convert" in text for name in (".", "777", "8", "9"))
+    assert [node.path for node in view] == ["", "0", "00", "1", "777", "8", "9"]
+    assert len(view.faults) == 10
     assert view.plot() is not None
     assert "0" in str(view.node("0"))
     json.dumps(view.to_mermaid())

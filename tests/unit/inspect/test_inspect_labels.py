@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 
 from sol.inspect import labels
-from sol.tree.events import Event, EventType
-from sol.tree.node import Node, State, Tree
-from tests.support.trees import ASSIGNMENT, grown, run
+from sol.tree.events import Event, Progressed, Started
+from sol.tree.node import State, Tree
+from sol.tree.values import ProgressData, read
+from tests.support.trees import a_node, grown, run
 
 
 @pytest.mark.parametrize(
@@ -28,8 +29,8 @@ def test_inputs_are_told_in_a_few_words(value: Any, words: str) -> None:
 
 
 def test_title_is_the_goal_of_the_root_and_of_what_has_another_goal() -> None:
-    root = Node("", ASSIGNMENT, {"kind": "command"})
-    other = Node("0", ASSIGNMENT | {"goal": "Count\nthe records"}, {"kind": "command"})
+    root = a_node()
+    other = a_node("0", goal="Count\nthe records")
     assert labels.title_of(root, None) == "Convert each of the records"
     assert labels.title_of(other, root) == "Count the records"
 
@@ -37,14 +38,13 @@ def test_title_is_the_goal_of_the_root_and_of_what_has_another_goal() -> None:
 def test_title_of_a_halved_task_is_what_its_inputs_have_become() -> None:
     tree = grown(3)
     assert labels.title_of(tree.nodes["1"], tree.root) == "records: lines 33–64"
-    listed = Node("0", {"goal": "g", "inputs": {"a": [{"file": "f", "start": 0, "stop": 2}]}}, {})
-    above = Node("", {"goal": "g", "inputs": {"a": [{"file": "f"}]}}, {})
+    listed = a_node("0", inputs={"a": [{"file": "f", "start": 0, "stop": 2}]})
+    above = a_node(inputs={"a": [{"file": "f"}]})
     assert labels.title_of(listed, above) == "a: lines 1–2"
 
 
 def test_title_of_a_repeated_task_is_its_goal() -> None:
-    root = Node("", ASSIGNMENT, {"kind": "command"})
-    assert labels.title_of(Node("0", ASSIGNMENT, {}), root) == "Convert each of the records"
+    assert labels.title_of(a_node("0"), a_node()) == "Convert each of the records"
 
 
 def test_clean_leaves_nothing_that_steers_a_terminal() -> None:
@@ -113,11 +113,12 @@ def test_counted_names_what_needs_attention_first_and_no_splits() -> None:
     ],
 )
 def test_activity_is_what_a_worker_said_last(said: dict[str, Any], words: str) -> None:
-    assert labels.activity_of(Event(EventType.PROGRESSED, "0", {"event": said})) == words
+    data = Progressed(kind="attempt", n=1, event=read(ProgressData, said))
+    assert labels.activity_of(Event("0", data)) == words
 
 
 def test_activity_is_told_by_progress_only() -> None:
-    assert labels.activity_of(Event(EventType.STARTED, "0", {"kind": "attempt"})) == ""
+    assert labels.activity_of(Event("0", Started(kind="attempt", n=1))) == ""
 
 
 def test_doing_prefers_what_the_worker_said() -> None:
@@ -136,7 +137,7 @@ def test_doing_prefers_what_the_worker_said() -> None:
 
 def test_detail_is_the_question_the_reason_or_that_nothing_was_checked() -> None:
     def detail(state: State, **fields: Any) -> str:
-        return labels.detail_of(Node("", ASSIGNMENT, {}, state=state, **fields))
+        return labels.detail_of(a_node(state=state, **fields))
 
     assert detail(State.WAITING, question="Which?\x07") == "Which?"
     assert detail(State.FAILED, reason="Broken.") == "Broken."
@@ -146,7 +147,7 @@ def test_detail_is_the_question_the_reason_or_that_nothing_was_checked() -> None
 
 def test_detail_of_a_split_node_is_why_it_was_split() -> None:
     def detail(state: State, **fields: Any) -> str:
-        return labels.detail_of(Node("", ASSIGNMENT, {}, state=state, stuck="too many", **fields))
+        return labels.detail_of(a_node(state=state, stuck="too many", **fields))
 
     assert detail(State.SPLIT, generation=("0", "1")) == "split: too many"
     assert detail(State.SUCCESS, generation=("0", "1")) == "split: too many"

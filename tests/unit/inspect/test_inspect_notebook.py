@@ -5,7 +5,9 @@ import pytest
 from sol.inspect.markup import STYLE
 from sol.inspect.notebook import OPENED, run_html
 from sol.run import Run
+from sol.task import TaskRuns
 from sol.tree.node import State, Tree
+from sol.tree.values import CheckResult, plain
 from sol.tree.view import TreeView
 from tests.support.core import Scenario, assignment_of, stuck, success
 from tests.support.markup import Reader
@@ -27,7 +29,7 @@ def test_html_shows_what_each_node_is_and_how_it_stands() -> None:
     tree.status = "failed"
     tree.root.state, tree.root.reason = State.FAILED, "the parts do not fit"
     tree.root.generation, tree.root.dimension = ("0", "1"), "inputs"
-    tree.nodes["0"].checks = ({"ok": True}, {"ok": True}, {"ok": False}, {"ok": None})
+    tree.nodes["0"].checks = tuple(CheckResult("c", "file", ok) for ok in (True, True, False, None))
     tree.nodes["0"].counts = {"attempt": 3}
     tree.nodes["0"].spent.tokens, tree.nodes["0"].spent.cost, tree.nodes["0"].spent.seconds = 1200, 0.25, 4.0
     tree.spent.tokens, tree.spent.cost, tree.spent.seconds, tree.spent.calls = 1200, 0.25, 4.0, 3
@@ -42,10 +44,10 @@ def test_html_shows_what_each_node_is_and_how_it_stands() -> None:
 def test_html_shows_the_result_unfolded_when_it_is_short() -> None:
     tree = grown(1)
     tree.status, tree.root.state, tree.root.result = "success", State.SUCCESS, [1, "two"]
-    shown = Run("r-1", tree, TreeView)._repr_html_()  # type: ignore[arg-type]  # the journal is not read
+    shown = Run("r-1", TaskRuns(), tree, TreeView)._repr_html_()  # type: ignore[arg-type]  # the journal is not read
     assert "<details open><summary>result</summary><pre>[1, &quot;two&quot;]</pre></details>" in shown
     tree.root.result = {"rows": [{"number": number} for number in range(100)]}
-    long = Run("r-1", tree, TreeView)._repr_html_()  # type: ignore[arg-type]
+    long = Run("r-1", TaskRuns(), tree, TreeView)._repr_html_()  # type: ignore[arg-type]
     assert "<details><summary>result</summary>" in long
     assert "result" not in words(TreeView(tree)._repr_html_())
 
@@ -120,7 +122,7 @@ def test_story_as_html_shows_the_result_and_why_it_ended() -> None:
     scenario.reports(stuck("no light"))
     page = Reader(TreeView(scenario.tree, lambda: scenario.events).node("")._repr_html_())
     assert "no light" in page.words
-    scenario = Scenario("single", sol="rules", assignment=ASSIGNMENT)
+    scenario = Scenario("single", sol="rules", assignment=plain(ASSIGNMENT))
     scenario.reports(success("all sorted"))
     page = Reader(TreeView(scenario.tree, lambda: scenario.events).node("")._repr_html_())
     assert "resultall sorted" in page.words

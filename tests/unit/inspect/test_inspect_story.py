@@ -5,22 +5,35 @@ import pytest
 from sol.inspect.story import assignment_lines, happened
 from sol.tree.events import Event, EventType
 from sol.tree.node import Node
-from tests.support.trees import ASSIGNMENT
+from sol.tree.values import CriterionData, ExpectedData, WorkerData
+from tests.support.core import fact
+from tests.support.trees import a_node
+
+
+def stored(type_: EventType, node: str, data: dict[str, Any], t: float) -> Event:
+    """An event as it is read from a journal."""
+    found = fact(type_, node, data)
+    return Event(found.node, found.data, t)
 
 
 def told(*events: tuple[EventType, dict[str, Any]]) -> list[str]:
-    node = Node("0", ASSIGNMENT, {"kind": "command"})
-    stamped = [Event(type_, "0", data, 100.0 + at) for at, (type_, data) in enumerate(events)]
+    node = a_node("0")
+    stamped = [stored(type_, "0", data, 100.0 + at) for at, (type_, data) in enumerate(events)]
     return [words for _, words in happened(node, stamped)]
 
 
 def test_assignment_lines_have_all_fields_and_the_worker() -> None:
-    given = ASSIGNMENT | {
-        "constraints": ["One", "Two"],
-        "expected_output": {"description": "Lines", "files": ["a.txt"]},
-        "success_criteria": [{"text": "Each is converted"}, {"command": ["true"]}, {"values_in": "records"}],
-    }
-    node = Node("", given, {"kind": "command", "options": {"command": "wc -l"}}, notes=("It is UTF-8.\x07",))
+    node = a_node(
+        constraints=("One", "Two"),
+        expected_output=ExpectedData("Lines", files=("a.txt",)),
+        success_criteria=(
+            CriterionData(text="Each is converted"),
+            CriterionData(command=("true",)),
+            CriterionData(values_in="records"),
+        ),
+        worker=WorkerData("command", {"command": "wc -l"}),
+        notes=("It is UTF-8.\x07",),
+    )
     assert assignment_lines(node) == [
         ("Goal", "Convert each of the records"),
         ("Input", "records: lines 1–64 of records.txt"),
@@ -38,15 +51,16 @@ def test_assignment_lines_have_all_fields_and_the_worker() -> None:
 
 
 def test_assignment_lines_of_a_step_of_a_workflow_have_what_there_is() -> None:
-    assert assignment_lines(Node("a", {"goal": "plan"}, {"kind": "agent"})) == [("Goal", "plan"), ("Worker", "agent")]
+    step = Node(path="plan#1", worker=WorkerData("agent"))
+    assert assignment_lines(step) == [("About", "plan#1"), ("Worker", "agent")]
 
 
 def test_story_is_told_from_the_beginning_of_the_run_and_of_its_node_only() -> None:
-    node = Node("0", ASSIGNMENT, {"kind": "command"})
+    node = a_node("0")
     events = [
-        Event(EventType.RUN_STARTED, "", {}, 50.0),
-        Event(EventType.STARTED, "1", {"kind": "attempt", "n": 1}, 51.0),
-        Event(EventType.STARTED, "0", {"kind": "attempt", "n": 1}, 52.5),
+        stored(EventType.RESUMED, "", {}, 50.0),
+        stored(EventType.STARTED, "1", {"kind": "attempt", "n": 1}, 51.0),
+        stored(EventType.STARTED, "0", {"kind": "attempt", "n": 1}, 52.5),
     ]
     assert happened(node, events) == [(2.5, "attempt 1 started")]
     assert happened(node, []) == []
@@ -120,8 +134,12 @@ def test_story_tells_the_rule_that_decided_and_what_it_read() -> None:
         ("judge", {"verdicts": [{"holds": True, "reason": "fine"}]}, ["judge: yes, fine"]),
         ("rule", {"holds": False, "reason": "not odd"}, ["rule: no, not odd"]),
         ("split", {"cannot": "nothing to halve"}, ["no split was found: nothing to halve"]),
-        ("split", {"children": [], "reason": "two causes"}, ["split answered: two causes"]),
-        ("solve", {"other": 1}, ["solve answered"]),
+        (
+            "split",
+            {"children": [], "reason": "two causes", "sequential": False, "dimension": "x", "how": "model"},
+            ["split answered: two causes"],
+        ),
+        ("file", {"files": {"a.md": "0"}}, ["file answered"]),
         (
             "reassess",
             {"finding": "goal_impossible", "remedy": "give_up", "reason": "no data"},
@@ -144,6 +162,7 @@ def test_story_tells_splits_and_ends() -> None:
         "dimension": "inputs",
         "sequential": False,
         "children": ["00", "01"],
+        "goals": [],
         "reason": "64 lines",
     }
     assert told(
@@ -178,6 +197,9 @@ def test_story_tells_the_last_steps_of_work_and_counts_those_before() -> None:
         said = {"type": "action", "name": f"look{number}", "arguments": {}, "observation": "seen\x1b[2J"}
         return EventType.PROGRESSED, {"kind": "attempt", "n": 1, "event": said}
 
-    words = told(*(step(number) for number in range(25)), (EventType.PROGRESSED, {"event": {"type": "spent"}}))
+    words = told(
+        *(step(number) for number in range(25)),
+        (EventType.PROGRESSED, {"kind": "attempt", "n": 1, "event": {"type": "spent"}}),
+    )
     assert words[0] == "… 5 earlier steps of work left out"
     assert words[1:] == [f"  look{number} -> seen" for number in range(5, 25)]

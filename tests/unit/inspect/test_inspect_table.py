@@ -6,6 +6,7 @@ import pytest
 from sol.inspect import optional
 from sol.inspect.optional import MissingPackageError, required
 from sol.tree.node import State, Tree
+from sol.tree.values import CheckResult
 from sol.tree.view import TreeView
 from tests.support.trees import grown
 
@@ -15,7 +16,7 @@ def test_dataframe_has_a_row_for_each_node() -> None:
     node = tree.nodes["01"]
     node.state, node.kind, node.reason, node.dimension = State.FAILED, "verification", "no light", "lines"
     node.counts = {"attempt": 2, "check": 2}
-    node.checks = ({"ok": True}, {"ok": False}, {"ok": None}, {"ok": None})
+    node.checks = tuple(CheckResult("c", "file", ok) for ok in (True, False, None, None))
     node.spent.seconds, node.spent.calls, node.spent.tokens, node.spent.cost = 1.5, 2, 300, 0.25
     frame = TreeView(tree).to_dataframe()
     assert list(frame.index) == ["", "0", "00", "01", "1", "10", "11"]

@@ -7,9 +7,10 @@ from rich.console import Console
 
 from luna.testing import FakeClock
 from sol.inspect.terminal import LiveTree, Page, headline, settled_line, tree_lines
-from sol.tree.events import Event, EventType
+from sol.tree.events import Event, Progressed, Started
 from sol.tree.node import State
-from tests.support.trees import chain, grown, run
+from sol.tree.values import ProgressData, WorkerData
+from tests.support.trees import a_node, chain, grown, run
 
 NARROW = Page(width=80, now=1_000.0)
 
@@ -47,7 +48,7 @@ def test_tree_lines_say_what_is_below_a_collapsed_node() -> None:
 
 def test_tree_lines_show_workers_tokens_and_cost_where_there_is_room_and_need() -> None:
     tree = grown(3)
-    tree.nodes["0"].worker = {"kind": "agent"}
+    tree.nodes["0"].worker = WorkerData("agent")
     tree.nodes["0"].spent.tokens, tree.nodes["0"].spent.cost = 1_234, 0.5
     wide = plain(tree_lines(tree, Page(width=120, now=0.0)))
     assert wide[1].split()[-3:] == ["agent", "1.2k", "$0.5000"]
@@ -60,8 +61,8 @@ def test_tree_lines_show_workers_tokens_and_cost_where_there_is_room_and_need() 
 
 def test_tree_lines_never_pass_task_text_to_the_terminal_uncleaned() -> None:
     tree = grown(1)
-    tree.root.assignment = tree.root.assignment | {"goal": "\x1b[2J\x1b]0;evil\x07[bold red]Convert[/] \x9b31m"}
-    tree.root.state, tree.root.reason = State.FAILED, "bad\r\nline\x1b[31m"
+    goal = "\x1b[2J\x1b]0;evil\x07[bold red]Convert[/] \x9b31m"
+    tree.nodes[""] = a_node(goal=goal, state=State.FAILED, reason="bad\r\nline\x1b[31m")
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
     for line in tree_lines(tree, NARROW):
         console.print(line)
@@ -138,10 +139,9 @@ def test_headline_of_one_node_counts_nothing() -> None:
 def test_settled_line_has_state_title_and_reason() -> None:
     tree = grown(3)
     tree.nodes["0"].reason = "Because."
-    event = Event(EventType.SETTLED, "0", {"state": "failed"})
-    tree.nodes["0"].state = State.FAILED
-    assert settled_line(event, tree.nodes["0"], tree.root) == "0 failed: records: lines 1–32 (Because.)"
-    assert settled_line(Event(EventType.SETTLED, "", {}), tree.root, None) == ". split: Convert each of the records"
+    told = settled_line(tree.nodes["0"], tree.root, state="failed")
+    assert told == "0 failed: records: lines 1–32 (Because.)"
+    assert settled_line(tree.root, None) == ". split: Convert each of the records"
 
 
 class Gone(io.StringIO):
@@ -149,6 +149,10 @@ class Gone(io.StringIO):
 
     def write(self, text: str, /) -> int:
         raise OSError(5, "Input/output error")
+
+
+def said(path: str, text: str) -> Event:
+    return Event(path, Progressed(kind="attempt", n=1, event=ProgressData("said", text=text)))
 
 
 def live(file: io.StringIO, clock: FakeClock, *, nodes: int = 127) -> LiveTree:
@@ -162,7 +166,7 @@ async def test_live_tree_draws_frames_that_fit_the_terminal() -> None:
     run(view.tree, "000000")
     async with view.shown():
         await clock.settle()
-        view.told(Event(EventType.PROGRESSED, "000000", {"event": {"type": "said", "text": "nearly there"}}))
+        view.told(said("000000", "nearly there"))
         await clock.advance(1.0)
         view.note = "Stopping the workers"
     frames = file.getvalue().split("k3f running")
@@ -177,8 +181,8 @@ async def test_live_tree_draws_frames_that_fit_the_terminal() -> None:
 async def test_live_tree_forgets_what_an_ended_attempt_said() -> None:
     view = live(io.StringIO(), FakeClock(), nodes=1)
     run(view.tree, "")
-    view.told(Event(EventType.PROGRESSED, "", {"event": {"type": "said", "text": "nearly there"}}))
-    view.told(Event(EventType.STARTED, "", {"kind": "attempt", "n": 2}))
+    view.told(said("", "nearly there"))
+    view.told(Event("", Started(kind="attempt", n=2)))
     async with view.shown():
         await asyncio.sleep(0)
     assert "nearly there" not in view.console.file.getvalue()  # type: ignore[attr-defined] # a StringIO

@@ -9,13 +9,17 @@ import pytest
 from sol.inspect.page import page_data
 from sol.inspect.page.data import story_room
 from sol.inspect.page.story import EVENTS, ITEMS, story
-from sol.runner import read_tree
-from sol.tree.events import Event, EventType
-from sol.tree.node import Node, State, Tree
+from sol.inspect.reading import read_anyway
+from sol.tree import effects as f
+from sol.tree import events as e
+from sol.tree.events import Event
+from sol.tree.node import State, TaskNode, Tree
+from sol.tree.values import CheckResult, CriterionData, ExpectedData, ProgressData, ReportData, WorkerData
+from tests.support.countdown import Spawned
 from tests.support.hostile import damaged, monster
 from tests.support.pages import a_sol, about, builder, failing
 from tests.support.runs import task
-from tests.support.trees import ASSIGNMENT, chain, grown, run
+from tests.support.trees import a_node, chain, grown, run
 
 PARENT, SUFFIX, STATE, KIND, TITLE, DETAIL, DOING, WORKER, ATTEMPTS, DIMENSION, SPLITS, CHECKS, SPENT = range(13)
 
@@ -24,8 +28,9 @@ async def data_of(tmp_path: Path, **scripts: Any) -> dict[str, Any]:
     sol = a_sol(tmp_path, builder(**scripts))
     done = await sol.asolve(task("build the wall"))
     async with sol.open_journal() as journal:
-        tree, events = await read_tree(journal, done.id)
-    return page_data(tree, events, about(run_id=done.id, status=done.status))
+        events: list[Event] = []
+        read = await read_anyway(journal, done.kind.reading, done.id, told=events.extend)
+    return page_data(read.state, events, about(run_id=done.id, status=done.status))
 
 
 def sections(told: dict[str, Any]) -> dict[str, list[list[str]]]:
@@ -76,15 +81,16 @@ async def test_story_of_a_failure_tells_why(tmp_path: Path) -> None:
 def test_node_at_work_says_what_it_does() -> None:
     tree = grown(3)
     run(tree, "0", "split")
-    said = {"kind": "split", "n": 1, "event": {"type": "said", "text": "two halves"}}
-    rows = page_data(tree, [Event(EventType.PROGRESSED, "0", said)], about())["rows"]
+    said = e.Progressed(kind="split", n=1, event=ProgressData("said", text="two halves"))
+    rows = page_data(tree, [Event("0", said)], about())["rows"]
     assert rows[1][DOING] == "looking for a split"
     assert rows[2][DOING] == ""
 
 
 def test_about_tells_limits_and_what_was_spent() -> None:
     tree = grown(3)
-    tree.config = {"strategy": {"name": "halve", "budget": {"calls": 7, "tokens": None}, "max_depth": 4}}
+    strategy = {"name": "halve", "budget": {"calls": 7, "tokens": None}, "max_depth": 4}
+    tree.started = e.RunStarted(strategy=strategy, worker=WorkerData("command"))
     tree.spent.calls = 3
     found = page_data(tree, [], about(status="killed", held_by=None))["about"]
     assert (found["status"], found["strategy"], found["budget"], found["maxDepth"]) == (
@@ -125,27 +131,20 @@ def test_deep_tree_costs_no_more_for_its_depth() -> None:
 # --- one story -------------------------------------------------------------------------------------------------------
 
 
-def node_with(**changes: Any) -> Node:
-    node = Node("", dict(ASSIGNMENT), {"kind": "function"})
-    for name, value in changes.items():
-        setattr(node, name, value)
-    return node
-
-
-def told_of(node: Node, events: list[Event] | None = None, characters: int = 400) -> dict[str, Any]:
+def told_of(node: TaskNode, events: list[Event] | None = None, characters: int = 400) -> dict[str, Any]:
     return story(node, events or [], began=10.0, characters=characters)
 
 
 def test_story_keeps_lines_and_cuts_what_is_too_long() -> None:
-    told = sections(told_of(node_with(result="one\ntwo\x1b[31m" + "x" * 1000)))
+    told = sections(told_of(a_node(result="one\ntwo\x1b[31m" + "x" * 1000)))
     (_, text, _) = told["Result"][0]
     assert text.startswith("one\ntwoxxx")
     assert text.endswith("… (612 more characters)")
 
 
 def test_story_counts_the_events_it_leaves_out() -> None:
-    events = [Event(EventType.STOPPED, "", {"n": n}, 10.0 + n) for n in range(EVENTS + 30)]
-    told = told_of(node_with(), events)
+    events = [Event("", e.Stopped(n), 10.0 + n) for n in range(EVENTS + 30)]
+    told = told_of(a_node(), events)
     assert told["leftOut"] == 30
     assert [one[0] for one in told["events"]] == [*range(EVENTS // 2), *range(EVENTS // 2 + 30, EVENTS + 30)]
 
@@ -153,46 +152,45 @@ def test_story_counts_the_events_it_leaves_out() -> None:
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (Event(EventType.CREATED, "", {}), "created"),
-        (Event(EventType.QUEUED, "", {"kind": "split", "n": 2}), "split 2 waits for its turn"),
-        (Event(EventType.ANALYSED, "", {"kind": "drift", "blocker": "lost"}), "stuck because of drift: lost"),
-        (Event(EventType.ANALYSED, "", {"open": []}), "analysed"),
-        (Event(EventType.RUN_STATUS, "", {"status": "waiting"}), "the run is waiting"),
-        (Event(EventType.PROGRESSED, "", {"event": {"type": "note", "text": "alive"}}), "alive"),
-        (Event(EventType.PROGRESSED, "", {"event": {"type": "spent"}}), "sign of life"),
-        (Event(EventType.DROPPED, "", {"keys": []}), "dropped"),
+        (Event("", e.Created(e.AssignmentChanges())), "created"),
+        (Event("", e.Queued("split", 2)), "split 2 waits for its turn"),
+        (Event("", e.Analysed("drift", "lost")), "stuck because of drift: lost"),
+        (Event("", e.RunStatus("waiting")), "the run is waiting"),
+        (Event("", e.Progressed("attempt", 1, event=ProgressData("note", text="alive"))), "alive"),
+        (Event("", e.Progressed("attempt", 1, event=ProgressData("spent"))), "sign of life"),
+        (Event("", e.Dropped(())), "dropped"),
+        (Event("", Spawned("n1", 3)), "spawned: parent: n1, number: 3"),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value.type),
 )
 def test_every_event_has_words(event: Event, words: str) -> None:
-    assert told_of(node_with(), [event])["events"][0][2] == [words]
+    assert told_of(a_node(), [event])["events"][0][2] == [words]
 
 
 def test_story_has_a_section_for_whatever_there_is() -> None:
-    node = node_with(
+    node = a_node(
         state=State.WAITING,
         question="which\nbrick?",
         notes=("the lamp is out",),
         partial={"0": "half", "1": None},
-        reassessment={"finding": "goal_impossible", "remedy": "ask", "goal": ""},
-        integration={
-            "summary": "put together",
-            "checks": {"goal_met": {"ok": False, "note": "no"}, "nothing_open": {"ok": None}},
-            "open": ["the roof"],
-        },
-        checks=({"criterion": {"schema": {}}, "ok": False, "detail": "too short"}, {"criterion": "x", "ok": None}),
-        decisions=(
-            {"section": "report", "rule": 1, "condition": "STUCK", "next": "split", "read": {"a": 1}, "reason": "so"},
-            {"section": "rules", "rule": None, "verdict": "ok"},
+        reassessment=f.ReassessAnswer("goal_impossible", "ask", "so"),
+        integration=f.IntegrateAnswer(
+            1,
+            "put together",
+            {"goal_met": f.IntegrationCheck(ok=False, note="no"), "nothing_open": f.IntegrationCheck(ok=None)},
+            ("the roof",),
         ),
-        report={
-            "status": "STUCK",
-            "kind": "drift",
-            "blocker": "lost",
-            "question": "where?",
-            "unknown": ["the way"],
-            "suggestions": {"a": 1},
-        },
+        checks=(
+            CheckResult("a schema", "json_schema", ok=False, detail="too short"),
+            CheckResult("x", "text", ok=None),
+        ),
+        decisions=(
+            e.Decided("report", 1, condition="STUCK", next="split", read={"a": 1}, reason="so"),
+            e.Decided("rules"),
+        ),
+        report=ReportData(
+            "STUCK", kind="drift", blocker="lost", question="where?", unknown=("the way",), suggestions={"a": 1}
+        ),
     )
     found = sections(told_of(node))
     assert found["Question"] == [["", "which\nbrick?", ""]]
@@ -201,20 +199,21 @@ def test_story_has_a_section_for_whatever_there_is() -> None:
     assert ["finding", "goal_impossible", ""] in found["Reassessment"]
     assert ["goal met: does not hold", "no", "bad"] in found["Integration"]
     assert ["Left open", "the roof", "open"] in found["Integration"]
-    assert found["Checks"] == [["does not hold", '{"schema": {}}\ntoo short', "bad"], ["not checked", "x", "open"]]
+    assert found["Checks"] == [["does not hold", "a schema\ntoo short", "bad"], ["not checked", "x", "open"]]
     assert found["Decisions"][0] == ["report, rule 2", 'STUCK → split\nso\nread {"a": 1}', ""]
-    assert found["Decisions"][1] == ["rules", "ok", ""]
+    assert found["Decisions"][1] == ["rules", "no rule", ""]
     assert ["Unknown", "the way", ""] in found["Last report"]
     assert ["Suggestions", '{"a": 1}', "code"] in found["Last report"]
 
 
 def test_assignment_shows_what_belongs_to_its_fields() -> None:
-    assignment = ASSIGNMENT | {
-        "expected_output": {"description": "Lines", "files": ["out.txt"], "json_schema": None},
-        "success_criteria": [{"command": ["true"]}, *({"text": str(n)} for n in range(ITEMS + 5))],
-        "inputs": {"list": list(range(60))},
-    }
-    found = sections(told_of(node_with(assignment=assignment, worker={"kind": "command", "options": {"command": "x"}})))
+    node = a_node(
+        expected_output=ExpectedData("Lines", files=("out.txt",)),
+        success_criteria=(CriterionData(command=("true",)), *(CriterionData(text=str(n)) for n in range(ITEMS + 5))),
+        inputs={"list": list(range(60))},
+        worker=WorkerData("command", {"command": "x"}),
+    )
+    found = sections(told_of(node))
     rows = found["Assignment"]
     assert ["Expected output", 'Lines\n{"files": ["out.txt"]}', ""] in rows
     assert ["Success criterion", '{"command": ["true"]}', "code"] in rows

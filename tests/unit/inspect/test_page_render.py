@@ -16,11 +16,13 @@ from luna.testing import FakeClock
 from sol.errors import UsageError
 from sol.inspect.page import page_data, render, write_page
 from sol.inspect.page.render import STORIES_A_BLOCK, render_live, safe_json
+from sol.tree.events import Decided, RunStarted
 from sol.tree.node import Tree
+from sol.tree.values import CheckResult, CriterionData, ExpectedData, ReportData, WorkerData
 from tests.support.hostile import ATTACK, STEERING, monster
 from tests.support.pages import a_sol, about
 from tests.support.runs import task
-from tests.support.trees import grown
+from tests.support.trees import a_node, grown
 
 TEXTS = st.text() | st.sampled_from(
     [ATTACK, STEERING, "</script>", "<!--", "<script>", "]]>", "{{data}}", "\u2028", "&lt;", "\ud800", '"', "\x00"]
@@ -53,16 +55,32 @@ class Reader(HTMLParser):
 def with_text(text: str) -> Tree:
     """A small tree with this text wherever a run's text can be."""
     tree = grown(3)
-    tree.config = {"strategy": {"name": text, "budget": {}}, "sol_model": text, "luna_model": text}
+    tree.started = RunStarted(
+        strategy={"name": text, "budget": {}}, worker=WorkerData(text), sol_model=text, luna_model=text
+    )
     for node in tree.nodes.values():
-        node.assignment = dict.fromkeys(node.assignment, text) | {"inputs": {text: text}}
-        node.worker = {"kind": text, "options": {text: text}}
-        node.kind = node.reason = node.question = node.dimension = text
-        node.result = {text: [text]}
-        node.notes, node.partial = (text,), {text: text}
-        node.report = {"status": text, "summary": text, "known": [text]}
-        node.checks = ({"criterion": text, "ok": None, "detail": text},)
-        node.decisions = ({"section": text, "rule": 0, "condition": text, "next": text, "read": text},)
+        tree.nodes[node.path] = a_node(
+            node.path,
+            goal=text,
+            context=text,
+            inputs={text: text},
+            constraints=(text,),
+            expected_output=ExpectedData(text),
+            success_criteria=(CriterionData(text=text),),
+            stop_conditions=(text,),
+            worker=WorkerData(text, {text: text}),
+            kind=text,
+            reason=text,
+            question=text,
+            dimension=text,
+            result={text: [text]},
+            notes=(text,),
+            partial={text: text},
+            report=ReportData(text, summary=text, known=(text,)),
+            checks=(CheckResult(text, "text", ok=None, detail=text),),
+            decisions=(Decided(text, 0, condition=text, next=text, read={text: text}),),
+            children=node.children,
+        )
     return tree
 
 

@@ -18,8 +18,9 @@ from sol.inspect.ui.app import MAX_BODY_BYTES, Service, make_app
 from sol.inspect.ui.follow import Followed
 from sol.inspect.ui.guard import POST_HEADER, Secrets
 from sol.journal import Lease, MemoryJournal, NewRecord, RunInfo, this_process
+from sol.kinds import WORKFLOW
 from sol.run import Run
-from sol.workflow.machine.runner import KIND
+from tests.support.core import assignment_of
 from tests.support.pages import a_sol, builder
 from tests.support.runs import task
 
@@ -226,16 +227,21 @@ async def test_only_the_runs_looked_at_last_are_kept(tmp_path: Path, monkeypatch
 
 
 async def start(journal: MemoryJournal, lease: Lease, **more: Any) -> None:
-    data = {"assignment": {"goal": "lay"}, "worker": {"kind": "function"}} | more
-    records = [NewRecord(1.0, "run_started", "", data), NewRecord(1.0, "created", "", {"assignment": {"goal": "lay"}})]
-    await journal.append(lease, records if not more else records[:1], status="running")
+    data = {"assignment": assignment_of("lay"), "worker": {"kind": "function"}, "strategy": {}} | more
+    created = ["created", "", {"assignment": assignment_of("lay")}]
+    then = b"" if more else json.dumps([created]).encode()
+    await journal.append(lease, [row(1.0, "run_started", "", data, then)], status="running")
+
+
+def row(t: float, kind: str, node: str, data: dict[str, Any], then: bytes = b"") -> NewRecord:
+    return NewRecord(t, kind, node, json.dumps(data).encode(), then)
 
 
 async def test_story_of_a_busy_node_reads_only_what_it_tells(tmp_path: Path) -> None:
     journal = MemoryJournal()
     lease = await journal.create(RunInfo(id="r1", created_t=1.0, title="t", meta={}), this_process("a"))
     await start(journal, lease)
-    await journal.append(lease, [NewRecord(2.0, "stopped", "", {"n": n}) for n in range(EVENTS)])
+    await journal.append(lease, [row(2.0, "stopped", "", {"n": n}) for n in range(EVENTS)])
     sol = a_sol(tmp_path, store=journal)
     followed = Followed(await journal.info("r1"), sol.clock)
     found = await followed.story(journal, "")
@@ -244,18 +250,22 @@ async def test_story_of_a_busy_node_reads_only_what_it_tells(tmp_path: Path) -> 
     assert found["events"][-1][3] == f'{{"n": {EVENTS - 1}}}'
 
 
+REVIEW = {"file": "review.yaml", "max_steps": 5, "interactive": False, "report_dir": "r", "definition": {}}
+"""What else the start of a workflow says."""
+
+
 async def test_workflow_that_is_walked_through_anew_begins_a_new_tree(tmp_path: Path) -> None:
     journal = MemoryJournal()
-    info = RunInfo(id="w1", created_t=1.0, title="t", meta={"kind": KIND})
+    info = RunInfo(id="w1", created_t=1.0, title="t", meta={"kind": WORKFLOW})
     lease = await journal.create(info, this_process("a"))
-    await start(journal, lease, kind=KIND, name="review", task="look", program="p")
+    await start(journal, lease, kind=WORKFLOW, name="review", task="look", program="p", **REVIEW)
     visit = {"step": "plan", "up": "", "frame": "", "n": 1, "iteration": 1}
-    await journal.append(lease, [NewRecord(2.0, "created", "plan", visit)])
+    await journal.append(lease, [row(2.0, "created", "plan", visit)])
     followed = Followed(await journal.info("w1"), a_sol(tmp_path).clock)
     await followed.catch_up(journal)
     assert [row[1] for row in followed.overview()["rows"]] == [[""], "plan"]
     assert followed.overview()["about"]["workflow"] == "review"
-    await journal.append(lease, [NewRecord(3.0, "resumed", "", {"replay": True})])
+    await journal.append(lease, [row(3.0, "resumed", "", {"replay": True})])
     await followed.catch_up(journal)
     assert followed.generation == 1
     assert len(followed.overview()["rows"]) == 1

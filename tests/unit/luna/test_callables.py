@@ -209,3 +209,14 @@ def test_in_thread_survives_a_closed_loop() -> None:
     for thread in threading.enumerate():
         if thread.name == "late one":
             thread.join(10)
+
+
+async def test_in_thread_uses_its_threads_again_and_one_for_each_call_at_a_time() -> None:
+    def ident() -> int:
+        return threading.get_ident()
+
+    first = await in_thread(ident, name="a")
+    assert {await in_thread(ident, name=name) for name in "abcdefgh"} == {first}
+    all_there = threading.Barrier(3)
+    together = await asyncio.gather(*(in_thread(lambda: (all_there.wait(10), ident())[1], name="t") for _ in range(3)))
+    assert len(set(together)) == 3

@@ -113,3 +113,21 @@ def test_testing_package_loads_lazily_and_names_what_is_missing() -> None:
         assert getattr(testing, name).__name__ == name
     with pytest.raises(AttributeError, match="NoSuchThing"):
         _ = testing.NoSuchThing
+
+
+async def test_call_later_calls_at_its_time_unless_it_is_cancelled() -> None:
+    clock, called = FakeClock(), []
+    for seconds in (2, 1, -1):
+        clock.call_later(seconds, lambda: called.append(clock.monotonic()))
+    clock.call_later(1, lambda: called.append("cancelled")).cancel()
+    await clock.advance(1)
+    assert called == [0, 1]
+    await clock.advance(1)
+    assert called == [0, 1, 2]
+
+
+async def test_system_clock_calls_later() -> None:
+    called = asyncio.Event()
+    SystemClock().call_later(60, called.set).cancel()
+    SystemClock().call_later(-1, called.set)
+    await asyncio.wait_for(called.wait(), 10)

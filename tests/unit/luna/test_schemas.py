@@ -3,9 +3,9 @@
 import pytest
 from pydantic import JsonValue
 
-from luna.schemas import schema_errors
+from luna.schemas import Schema, schema_errors
 from luna.sources import Source
-from luna.strictjson import loads
+from luna.strictjson import loads, require_json
 
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",
@@ -103,3 +103,42 @@ def test_source_holds_what_stands_in_it(source: JsonValue, value: str | float, f
 def test_source_lists_missing_values_in_order() -> None:
     result = {"x": ["here", "gone"], "a/b": {"~": 7}, "yes": True, "no": None}
     assert list(Source("here").missing(result)) == [("/x/1", "gone"), ("/a~1b/~0", 7)]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "it is nan, which JSON cannot hold"),
+        ({"a": [1, {"b": float("-inf")}]}, "it['a'][1]['b'] is -inf, which JSON cannot hold"),
+        ([10**4300], "it[0] is an integer of more than 4,300 digits"),
+        ({"a": {1: 2}}, "it['a'] has the key 1; keys must be text"),
+        ({"\ud800": 1}, "it has a key with half of a surrogate pair: '\\ud800'"),
+        (["x", "\ud83c"], "it[1] holds half of a surrogate pair: '\\ud83c'"),
+        ([({1},)], "it[0][0] is a set, which is not JSON"),
+    ],
+)
+def test_require_json_names_the_place(value: object, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - its whole text is compared
+        require_json(value, what="it")
+    assert str(caught.value) == message
+
+
+def test_require_json_refuses_what_contains_itself() -> None:
+    value: list[object] = [1]
+    value.append({"again": value})
+    with pytest.raises(ValueError, match=r"the value.* is nested more than 200 levels deep"):
+        require_json(value)
+
+
+@pytest.mark.parametrize("value", [-(10**4300) + 1, [10**4300 - 1], "é", (1, ("x",)), {"a": {}}, 1e300])
+def test_require_json_lets_json_pass(value: object) -> None:
+    require_json(value)
+
+
+def test_schema_is_known_once_it_was_made() -> None:
+    schema = {"type": "integer", "title": "known once it was made"}
+    assert Schema.known(schema) is None
+    assert Schema(schema).errors(1) == []
+    known = Schema.known(dict(schema))
+    assert known is not None
+    assert (known.surely_fits(1), known.surely_fits(1.0), known.errors(1.0), known.refers) == (True, False, [], False)

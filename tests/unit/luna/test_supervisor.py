@@ -93,6 +93,12 @@ async def test_report_that_is_no_json_is_failed_format(result: Any) -> None:
     assert report.kind is FailedKind.FORMAT
 
 
+async def test_report_that_is_no_json_names_the_place() -> None:
+    report = (await finished(scripted(Success(summary="x", result={"rows": [1, float("nan")]})))).report
+    assert isinstance(report, Failed)
+    assert report.reason == ("the SUCCESS report is no JSON: its result['rows'][1] is nan, which JSON cannot hold")
+
+
 async def test_report_built_without_validation_is_checked() -> None:
     built = Success.model_construct(status="SUCCESS", summary="x", result={1, 2}, evidence=(), remaining_risks=())
     report = (await finished(scripted(built))).report
@@ -130,6 +136,9 @@ async def test_reply_over_the_limit_keeps_head_and_tail_only(item: Any) -> None:
         (Action(name="a", arguments={"n": float("nan")}), FailedKind.FORMAT),
         (Progress(stage=Stage.EVIDENCE, evidence="\ud800"), FailedKind.FORMAT),
         (Partial(key="k", value="\ud800"), FailedKind.FORMAT),
+        (Partial(key="k", value=10**4300), FailedKind.FORMAT),
+        (Said(text="\ud800"), FailedKind.FORMAT),
+        (Waiting(what="x", deadline_s=float("inf")), FailedKind.FORMAT),
     ],
 )
 async def test_event_that_is_too_large_or_no_json_ends_the_attempt_untold(item: Any, kind: FailedKind) -> None:

@@ -170,3 +170,31 @@ async def test_worker_that_never_waits_lets_others_have_their_turn() -> None:
     outcome, _ = await asyncio.gather(outcome_of(Awkward(run)), other())
     assert isinstance(outcome, Finished)
     assert outcome.events <= 64
+
+
+@pytest.mark.parametrize("limits", [AttemptLimits(), AttemptLimits(timeout_s=100, inactivity_s=50)])
+@pytest.mark.parametrize("script", [[DONE], [Note(), Pause(3), DONE]])
+async def test_attempt_needs_one_task_whatever_its_limits(limits: AttemptLimits, script: list[Any]) -> None:
+    made: list[Any] = []
+    loop = asyncio.get_running_loop()
+
+    def factory(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> "asyncio.Task[Any]":
+        made.append(coro)
+        return asyncio.Task(coro, loop=loop, **more)
+
+    clock = FakeClock(auto=True)
+    loop.set_task_factory(factory)
+    try:
+        outcome = await outcome_of(scripted(*script, clock=clock), clock=clock, limits=limits, monitors=monitors())
+    finally:
+        loop.set_task_factory(None)
+    assert isinstance(outcome, Finished)
+    assert (outcome.report, len(made), clock.sleeping) == (DONE, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"timeout_s": 0}, {"inactivity_s": -1}, {"grace_s": -1}, {"max_events": 0}, {"report_bytes": 1023}]
+)
+def test_limits_that_leave_nothing_to_do_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is a number from|{next(iter(wrong))} is a number above"):
+        AttemptLimits(**wrong)

@@ -12,8 +12,8 @@ from luna.errors import Interruption
 from luna.protocol import Assignment, Failed, FailedKind, Spent, Stuck, StuckKind, Success, Usage
 from luna.testing import FakeClock, Pause, ScriptedWorker
 from sol import Sol, Task
-from sol.core.requests import Finding, ReassessAnswer, ReassessRequest, Remedy
 from sol.journal import MemoryJournal
+from sol.tree.effects import Finding, ReassessAnswer, ReassessRequest, Remedy
 from tests.support.core import assignment_of
 from tests.support.planners import ScriptedPlanner, split_into
 from tests.support.spans import GOAL, TWO, Spans, ends, said, task

@@ -1,14 +1,15 @@
 from copy import deepcopy
 
 from sol.tree.diff import compare
-from sol.tree.node import DIGITS, Node, State, Tree
+from sol.tree.node import DIGITS, State, TaskNode, Tree
+from sol.tree.values import WorkerData
 from sol.tree.view import TreeView
-from tests.support.trees import ASSIGNMENT, grown
+from tests.support.trees import a_node, grown
 
 
-def goal(tree: Tree, path: str, text: str) -> Node:
+def goal(tree: Tree, path: str, text: str) -> TaskNode:
     """Add a node with a goal of its own."""
-    node = Node(path, ASSIGNMENT | {"goal": text}, {"kind": "function"}, state=State.SUCCESS)
+    node = a_node(path, goal=text, worker=WorkerData("function"), state=State.SUCCESS)
     tree.nodes[path] = node
     if path:
         tree.nodes[path[:-1]].children += (path,)
@@ -62,14 +63,14 @@ def test_diff_tells_state_result_split_worker_and_attempts() -> None:
     node = there.nodes["0"]
     node.state, node.reason, node.result = State.FAILED, "no lamp", [1]
     node.generation, node.how, node.dimension = ("00", "01"), "inputs", "lines"
-    node.worker, node.counts = {"kind": "agent"}, {"attempt": 2}
+    node.worker, node.counts = WorkerData("agent"), {"attempt": 2}
     [pair] = compare(here, there).changed
     assert dict(pair.changes) == {
         "state": ("success", "failed"),
         "reason": ("", "no lamp"),
         "result": (None, [1]),
         "split": (None, ("inputs", "lines", 2)),
-        "worker": ({"kind": "function"}, {"kind": "agent"}),
+        "worker": (WorkerData("function"), WorkerData("agent")),
         "attempts": (0, 2),
     }
     text = str(compare(here, there))
@@ -97,7 +98,7 @@ def test_diff_lists_no_more_than_people_read_and_escapes_it() -> None:
         node.state = State.FAILED
     for number in range(60):
         path = f"0{DIGITS[number % 36]}{number // 36}"
-        there.nodes[path] = Node(path, ASSIGNMENT | {"goal": f"<i>{number}"}, {"kind": "function"})
+        there.nodes[path] = a_node(path, goal=f"<i>{number}")
     diff = compare(here, there)
     html = diff._repr_html_()
     assert "<b>task" not in html

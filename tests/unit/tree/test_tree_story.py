@@ -16,7 +16,7 @@ def told() -> tuple[Scenario, TreeView]:
     run.checks(False)
     run.splits("the red ones", "the blue ones", how="inputs")
     run.reports(stuck("no light"), "0")
-    events = [Event(one.type, one.node, one.data, 100.0 + at) for at, one in enumerate(run.events)]
+    events = [Event(one.node, one.data, 100.0 + at) for at, one in enumerate(run.events)]
     return run, TreeView(run.tree, lambda: events, name="r-1")
 
 
@@ -24,11 +24,12 @@ def test_story_has_everything_that_happened_to_the_node_and_nothing_else() -> No
     run, view = told()
     story = view.node("")
     assert (story.path, story.state, story.above) == ("", State.SPLIT, None)
-    assert story.assignment["goal"] == run.tree.root.assignment["goal"]
+    assert story.assignment is run.tree.root.assignment
+    assert story.title == run.tree.root.assignment.goal
     assert {event.node for event in story.events} == {""}
-    assert [report["status"] for report in story.reports] == ["SUCCESS"]
-    assert [(check["ok"], check["n"]) for check in story.checks] == [(False, 1)]
-    assert [(one["section"], one["next"]) for one in story.decisions] == [
+    assert [report.status for report in story.reports] == ["SUCCESS"]
+    assert [(check.ok, check.n) for check in story.checks] == [(False, 1)]
+    assert [(one.section, one.next) for one in story.decisions] == [
         ("report", "validate"),
         ("validation", "split"),
     ]
@@ -40,7 +41,7 @@ def test_story_of_a_part_knows_what_it_is_part_of() -> None:
     run, view = told()
     story = view.node("0")
     assert story.above is run.tree.root
-    assert [report["blocker"] for report in story.reports] == ["no light"]
+    assert [report.blocker for report in story.reports] == ["no light"]
 
 
 def test_story_takes_a_dot_for_the_root() -> None:
@@ -50,7 +51,7 @@ def test_story_takes_a_dot_for_the_root() -> None:
 
 def test_story_of_an_unknown_node_is_refused() -> None:
     _, view = told()
-    with pytest.raises(NotFoundError, match="no node '7' in this tree of 3 nodes"):
+    with pytest.raises(NotFoundError, match="no node '7' in this run of 3 nodes"):
         view.node("7")
 
 
@@ -60,7 +61,7 @@ def test_story_without_events_tells_what_the_tree_knows() -> None:
     assert story.events == ()
     assert story.began == 0.0
     assert story.decisions == tuple(run.tree.root.decisions)
-    assert story.reports[0]["status"] == "SUCCESS"
+    assert story.reports[0].status == "SUCCESS"
     assert story_of(run.tree, "1", ()).reports == ()
 
 
@@ -69,12 +70,12 @@ def test_story_puts_the_judges_words_in_the_place_of_what_was_open() -> None:
     run.reports(success())
     run.judges(True)
     story = story_of(run.tree, "", run.events)
-    assert [(check["criterion"], check["ok"], check["detail"]) for check in story.checks] == [
+    assert [(check.criterion, check.ok, check.detail) for check in story.checks] == [
         ("they are in order", True, "seen")
     ]
     run = Scenario()
     run.reports(success())
-    assert [check["ok"] for check in story_of(run.tree, "", run.events).checks] == [None]
+    assert [check.ok for check in story_of(run.tree, "", run.events).checks] == [None]
 
 
 def test_story_reads_as_text() -> None:
@@ -92,5 +93,5 @@ def test_story_and_views_have_short_reprs() -> None:
     assert repr(view.node("")).startswith("<Story of .: split, ")
     assert repr(view) == "<TreeView r-1: 3 nodes, 1 split, 2 running>"
     assert repr(TreeView(grown(0))) == "<TreeView 1 node, 1 success>"
-    assert repr(view["0"]) == "<Node 0: running, 'the red ones'>"
+    assert repr(view["0"]) == "<TaskNode 0: running, 'the red ones'>"
     assert repr(view._tree) == "<Tree: running, 3 nodes>"

@@ -7,6 +7,10 @@ const app = {
     this.time = new Time(this.model);
     this.tree = new Tree(this.model, this.time);
     this.panel = new Panel(this.model, source);
+    if (!data.rows.length) {
+      notice(["Nothing of this run is there to be shown yet.", ...data.about.faults].join(" "));
+      return;
+    }
     $("run").hidden = false;
     this.setUp();
     this.drawAll();
@@ -41,6 +45,8 @@ const app = {
 
   drawAll() {
     drawGlance(this.model);
+    const { faults } = this.model.about;
+    if (faults.length) notice(`The journal of this run is damaged. ${faults.join("; ")}`);
     this.drawStates();
     $("strip").hidden = !this.model.spans.length;
     this.time.draw();
@@ -167,6 +173,10 @@ const app = {
   },
 
   changed({ about, rows, spans, critical }) {
+    if ($("run").hidden) {
+      if (rows.length) location.reload();
+      return;
+    }
     const chosen = rows.some(([i]) => i === this.tree.chosen);
     this.model.update(about, rows, spans, critical);
     this.showCancel();

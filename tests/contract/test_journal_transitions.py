@@ -1,25 +1,25 @@
-"""What every journal does with events."""
+"""What every journal does with transitions."""
 
 import asyncio
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sol.journal import MAX_RECORD_BYTES, Journal, NewRecord, Record, RecordError
-from tests.support.journal import ANN, a_run, numbers, some
+from tests.support.journal import ANN, a_run, data_of, numbers, some, ticked
 
 
-async def test_append_numbers_events_without_gaps(journal: Journal) -> None:
+async def test_append_numbers_transitions_without_gaps(journal: Journal) -> None:
     lease = await journal.create(a_run(), ANN)
     assert await journal.append(lease, some(3)) == 3
     assert await journal.append(lease, []) == 3
     assert await journal.append(lease, some(2, start=4)) == 5
     assert numbers(await journal.read("run-9")) == [(n, n) for n in range(1, 6)]
-    assert (await journal.read("run-9"))[1] == Record(2, 202.0, "ticked", "00", {"n": 2})
+    assert (await journal.read("run-9"))[1] == Record(2, 202.0, "ticked", "00", b'{"n": 2}', b"")
 
 
-async def test_events_of_runs_are_apart(journal: Journal) -> None:
+async def test_transitions_of_runs_are_apart(journal: Journal) -> None:
     leases = [await journal.create(a_run(name), ANN) for name in ("a", "b")]
     for n in (1, 2):
         assert [await journal.append(lease, some(1, start=n)) for lease in leases] == [n, n]
@@ -46,26 +46,45 @@ async def test_append_sets_status_and_summary_and_keeps_them(journal: Journal) -
 
 async def test_concurrent_appends_of_one_owner_stay_whole(journal: Journal) -> None:
     lease = await journal.create(a_run(), ANN)
-    batches = [[NewRecord(1.0, "ticked", "", {"batch": b}) for _ in range(b)] for b in range(1, 9)]
+    batches = [[ticked(batch=b) for _ in range(b)] for b in range(1, 9)]
     last = await asyncio.gather(*(journal.append(lease, batch) for batch in batches))
     records = await journal.read("run-9")
     assert [r.seq for r in records] == list(range(1, 37))
     assert max(last) == 36
     for end, batch in zip(last, batches, strict=True):
-        assert {r.data["batch"] for r in records[end - len(batch) : end]} == {len(batch)}
+        assert {data_of(r)["batch"] for r in records[end - len(batch) : end]} == {len(batch)}
 
 
-async def test_data_reads_back_as_written_and_apart_from_the_callers(journal: Journal) -> None:
+async def test_transition_reads_back_byte_by_byte(journal: Journal) -> None:
+    lease = await journal.create(a_run(), ANN)
+    written = [
+        NewRecord(
+            0.25,
+            "täg",
+            "01",
+            '{ "t":"ä€😀\\u0000" }'.encode(),
+            '[["split","01",{"ü":[1.50]}], ["over","",{}]]'.encode(),
+        ),
+        NewRecord(0.5, "", "", b"{}"),
+        NewRecord(0.75, "a", "", b"not looked into", b"[]"),
+    ]
+    await journal.append(lease, written)
+    read = await journal.read("run-9")
+    assert [NewRecord(r.t, r.type, r.node, r.data, r.then) for r in read] == written
+    assert all(type(r.data) is type(r.then) is bytes for r in read)
+
+
+async def test_summary_and_payload_read_back_as_written_and_apart_from_the_callers(journal: Journal) -> None:
     lease = await journal.create(a_run(), ANN)
     data = {"t": 'ä€😀\x00\n"', "n": -(2**70), "f": 0.1, "e": [], "o": {"": None, "b": [True, {}, [1.5]]}}
-    record = NewRecord(0.25, "täg", "01", data)
-    await journal.append(lease, [record], summary=data)
+    await journal.append(lease, [], summary=data)
+    await journal.post("run-9", "answer", data, t=1.0, by="me")
     data["n"] = 0
-    read = (await journal.read("run-9"))[0]
-    assert read.data == {**data, "n": -(2**70)}
-    assert (read.t, read.type, read.node) == (0.25, "täg", "01")
-    read.data.clear()
-    assert (await journal.read("run-9"))[0].data["f"] == 0.1
+    summary = cast("dict[str, Any]", (await journal.info("run-9")).summary)
+    [request] = await journal.take(lease)
+    assert summary == request.payload == {**data, "n": -(2**70)}
+    summary.clear()
+    assert cast("dict[str, Any]", (await journal.info("run-9")).summary)["f"] == 0.1
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -100,16 +119,12 @@ UNSTORABLE = [
 
 
 @pytest.mark.parametrize(("data", "fault"), UNSTORABLE, ids=[fault[:20] for _, fault in UNSTORABLE])
-async def test_data_that_cannot_be_stored_is_refused_before_anything_is_written(
+async def test_summary_or_payload_that_cannot_be_stored_is_refused_before_anything_is_written(
     journal: Journal, data: Any, fault: str
 ) -> None:
     lease = await journal.create(a_run(), ANN)
-    bad = NewRecord(1.0, "ended", "01", data)
-    with pytest.raises(RecordError, match=fault) as caught:
-        await journal.append(lease, [*some(1), bad], status="done")
-    assert "data of event 2 ('ended' of node '01')" in str(caught.value)
     with pytest.raises(RecordError, match=fault):
-        await journal.append(lease, some(1), summary=data)
+        await journal.append(lease, some(1), status="done", summary=data)
     with pytest.raises(RecordError, match=fault):
         await journal.post("run-9", "answer", data, t=1.0, by="me")
     run = await journal.info("run-9")
@@ -117,25 +132,37 @@ async def test_data_that_cannot_be_stored_is_refused_before_anything_is_written(
     assert await journal.take(lease) == ()
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        NewRecord(math.nan, "a", "", {}),
-        NewRecord(10**400, "a", "", {}),
-        NewRecord("1", "a", "", {}),  # type: ignore[arg-type]  # the wrong type is the point
-        NewRecord(1.0, "\ud800", "", {}),
-        NewRecord(1.0, "a", None, {}),  # type: ignore[arg-type]  # the wrong type is the point
-    ],
-)
-async def test_record_with_a_bad_field_is_refused(journal: Journal, bad: NewRecord) -> None:
+LARGEST = b"x" * MAX_RECORD_BYTES
+
+BAD = [
+    (NewRecord(math.nan, "a", "", b"{}"), "seconds since the epoch"),
+    (NewRecord(10**400, "a", "", b"{}"), "seconds since the epoch"),
+    (NewRecord("1", "a", "", b"{}"), "seconds since the epoch"),  # type: ignore[arg-type]  # the wrong type is the point
+    (NewRecord(1.0, "\ud800", "", b"{}"), "the type of transition 2: it holds a lone surrogate"),
+    (NewRecord(1.0, "a", None, b"{}"), "the node of transition 2: it must be text"),  # type: ignore[arg-type]  # as above
+    (NewRecord(1.0, "a", "0", {}), r"data of transition 2 \('a' of node '0'\): it must be bytes, not \{\}"),  # type: ignore[arg-type]  # as above
+    (NewRecord(1.0, "a", "0", b"{}", "[]"), r"then of transition 2 .*: it must be bytes"),  # type: ignore[arg-type]  # as above
+    (NewRecord(1.0, "a", "0", b'{"a":"\xff"}'), "data of transition 2 .*: it is not UTF-8"),
+    (NewRecord(1.0, "a", "0", b"{}", b"\xed\xa0\x80"), "then of transition 2 .*: it is not UTF-8"),
+    (NewRecord(1.0, "a", "0", LARGEST, b"1"), r"transition 2 .*: it has 16,777,217 bytes and the limit is 16,777,216"),
+]
+
+
+@pytest.mark.parametrize(("bad", "fault"), BAD, ids=range(len(BAD)))
+async def test_transition_that_cannot_be_stored_is_refused_before_anything_is_written(
+    journal: Journal, bad: NewRecord, fault: str
+) -> None:
     lease = await journal.create(a_run(), ANN)
-    with pytest.raises(RecordError, match="event 1"):
-        await journal.append(lease, [bad])
-    assert (await journal.info("run-9")).seq == 0
+    with pytest.raises(RecordError, match=fault) as caught:
+        await journal.append(lease, [*some(1), bad], status="done")
+    assert "transition 2" in str(caught.value)
+    run = await journal.info("run-9")
+    assert (run.seq, run.status) == (0, "pending")
 
 
 async def test_largest_and_deepest_data_is_stored(journal: Journal) -> None:
     lease = await journal.create(a_run(), ANN)
-    largest = {"a": "x" * (MAX_RECORD_BYTES - 8)}
-    await journal.append(lease, [NewRecord(1.0, "a", "", largest), NewRecord(1.0, "a", "", deep(200))])
-    assert [r.data for r in await journal.read("run-9")] == [largest, deep(200)]
+    await journal.append(lease, [NewRecord(1.0, "a", "", LARGEST[2:], b"[]")], summary=deep(200))
+    [read] = await journal.read("run-9")
+    assert (read.data, read.then) == (LARGEST[2:], b"[]")
+    assert (await journal.info("run-9")).summary == deep(200)
