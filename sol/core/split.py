@@ -8,7 +8,7 @@ from hashlib import sha256
 import msgspec
 from pydantic import ValidationError
 
-from luna.protocol import Assignment
+from luna.protocol import NONE, Assignment
 from sol.core.escalate import escalate
 from sol.core.ruling import report_kind
 from sol.core.vague import vague
@@ -21,6 +21,8 @@ from sol.tree.values import Cause, ChildPlan, CriterionData, Json, SplitAnswer, 
 
 _PORTION = re.compile(r"\b(half|part|parts|portion|rest|remainder|remaining|first|second)\b")
 _EXECUTED = ("command", "python")
+_CLAIMS = frozenset(Claim)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def want_split(node: TaskNode, strategy: Strategy, out: Reaction) -> None:
@@ -43,13 +45,14 @@ def on_proposed(
         else:
             out.want(node, Kind.ATTEMPT)
         return
-    refusal = refuse(tree, node, answer, strategy)
+    keys = _keys(answer)
+    refusal = refuse(tree, node, answer, keys, strategy)
     if refusal is not None:
-        _refused(node, answer, *refusal, out)
+        _refused(node, keys, *refusal, out)
     elif tree.config.sol == "model" and any(is_portion(node, child) for child in answer.children):
         out.want(node, Kind.REVIEW, Cause(proposal=answer))
     else:
-        _accept(node, answer, out)
+        _accept(node, answer, keys, out)
 
 
 def on_reviewed(node: TaskNode, answer: Judged, out: Reaction) -> None:
@@ -57,16 +60,17 @@ def on_reviewed(node: TaskNode, answer: Judged, out: Reaction) -> None:
     proposal = node.because.proposal
     if proposal is None:
         return
+    keys = _keys(proposal)
     if answer.holds:
-        _accept(node, proposal, out)
+        _accept(node, proposal, keys, out)
     else:
-        _refused(node, proposal, "no_progress_split", f"a child is a mere portion of the task: {answer.reason}", out)
+        _refused(node, keys, "no_progress_split", f"a child is a mere portion of the task: {answer.reason}", out)
 
 
-def _refused(node: TaskNode, answer: SplitAnswer, kind: str, reason: str, out: Reaction) -> None:
+def _refused(node: TaskNode, keys: tuple[str, ...], kind: str, reason: str, out: Reaction) -> None:
     """Refuse a proposal: the first time the planner is asked once more, the second time the node ends."""
     # The same children may come back with what they lacked; a split that gets nowhere may not come back at all.
-    goals = _keys(answer) if kind == "no_progress_split" else ()
+    goals = keys if kind == "no_progress_split" else ()
     out.event(node.path, Refused("split", kind, reason, goals=goals))
     if node.refusals:
         out.settle(
@@ -76,7 +80,9 @@ def _refused(node: TaskNode, answer: SplitAnswer, kind: str, reason: str, out: R
         out.want(node, Kind.SPLIT, Cause(new="constraint", refused=reason))
 
 
-def refuse(tree: Tree, node: TaskNode, answer: SplitAnswer, strategy: Strategy) -> tuple[str, str] | None:
+def refuse(
+    tree: Tree, node: TaskNode, answer: SplitAnswer, keys: tuple[str, ...], strategy: Strategy
+) -> tuple[str, str] | None:
     """Say why a split is not taken, as a kind and a reason; None when it is fine. Source: S12, S14–S16, S34."""
     children = answer.children
     if not 2 <= len(children) <= strategy.arity:
@@ -85,7 +91,6 @@ def refuse(tree: Tree, node: TaskNode, answer: SplitAnswer, strategy: Strategy) 
         flaw = _flaw(node, child, answer)
         if flaw is not None:
             return "bad_split", f"child {number}: {flaw}"
-    keys = _keys(answer)
     if sorted(keys) in [sorted(goals) for goals in node.tried]:
         return "no_progress_split", "the same children were tried or refused before"
     if len(set(keys)) < len(keys):
@@ -97,7 +102,7 @@ def _flaw(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> str | None:
     reason = vague(child.goal)
     if reason is not None:
         return reason
-    if child.claim not in set(Claim):
+    if child.claim not in _CLAIMS:
         return f"claim is {child.claim!r}; it must be one of {', '.join(Claim)}"
     if child.worker not in {None, node.worker.kind}:
         return f"it names {child.worker!r} to do it; a child is done by a Luna of kind {node.worker.kind!r}"
@@ -113,7 +118,7 @@ def _bad_assignment(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> st
         if executed and not _is_own(node, criterion):
             return f"criterion {criterion!r} would run something that the task does not name"
     own = _as_given(node, child, how=answer.how)
-    if own.keys() <= {"inputs"}:
+    if own.keys() <= {"inputs"} or _are_words(own):
         return None
     try:
         Assignment.model_validate(plain(node.assignment) | own)
@@ -124,6 +129,29 @@ def _bad_assignment(node: TaskNode, child: ChildPlan, answer: SplitAnswer) -> st
     except msgspec.ValidationError as error:  # a number that is given as a text, say
         return str(error)
     return None
+
+
+def _are_words(own: Mapping[str, Json]) -> bool:
+    """Whether changes consist of nothing but words that say something, as most do: there is nothing to check then."""
+    goal, expected, criteria = own.get("goal"), own.get("expected_output"), own.get("success_criteria", [])
+    return (
+        (goal is None or _says_something(goal))
+        and (expected is None or _is_one(expected, "description"))
+        and isinstance(criteria, list)
+        and all(_is_one(criterion, "text") for criterion in criteria)
+    )
+
+
+def _is_one(value: Json, key: str) -> bool:
+    """Whether a value is an object with nothing but words under this key."""
+    return isinstance(value, dict) and len(value) == 1 and key in value and _says_something(value[key])
+
+
+def _says_something(text: Json) -> bool:
+    """Whether this is text that an assignment may have, for sure."""
+    if not isinstance(text, str) or text.strip().lower() in {"", NONE}:
+        return False
+    return text.isascii() or not _SURROGATE.search(text)
 
 
 def _is_own(node: TaskNode, criterion: Json) -> bool:
@@ -140,9 +168,10 @@ def _no_progress(tree: Tree, node: TaskNode, answer: SplitAnswer) -> tuple[str, 
     above_it = list(tree.lineage(node))
     path = [node, *above_it]
     for number, child in enumerate(children):
-        if any(same_task(above, child) for above in above_it) and not same_task(node, child):
+        is_same = same_task(node, child)
+        if not is_same and any(same_task(above, child) for above in above_it):
             return "no_progress_split", f"child {number} is the same task as one further up"
-        if same_task(node, child):
+        if is_same:
             last = number == len(children) - 1 and answer.sequential
             if not last:
                 return "no_progress_split", f"child {number} is the same task as its parent"
@@ -153,13 +182,13 @@ def _no_progress(tree: Tree, node: TaskNode, answer: SplitAnswer) -> tuple[str, 
     return None
 
 
-def _accept(node: TaskNode, answer: SplitAnswer, out: Reaction) -> None:
+def _accept(node: TaskNode, answer: SplitAnswer, keys: tuple[str, ...], out: Reaction) -> None:
     """Make the children. Source: S12, S24."""
     children = answer.children
     paths = tuple(node.path + DIGITS[len(node.children) + number] for number in range(len(children)))
     split = Split(
         children=paths,
-        goals=_keys(answer),
+        goals=keys,
         how=answer.how,
         dimension=answer.dimension,
         sequential=answer.sequential,
@@ -211,9 +240,10 @@ def _same_goal(a: str, b: str) -> bool:
 
 def same_task(node: TaskNode, child: ChildPlan) -> bool:
     """Whether a proposed child is its parent over again: the same goal on the same inputs."""
-    inputs = child.inputs
-    same_inputs = inputs is None or inputs == node.assignment.inputs
-    return same_inputs and _same_goal(node.assignment.goal, child.goal)
+    given, inputs = node.assignment, child.inputs
+    if normalised(given.goal) != normalised(child.goal):
+        return False
+    return inputs is None or inputs == given.inputs
 
 
 def is_portion(node: TaskNode, child: ChildPlan) -> bool:

@@ -47,6 +47,7 @@ _EMPTY_PHRASES = (
     "と",
 )
 _CONTENT = re.compile(r"\w", re.UNICODE)
+_BETWEEN = re.compile(r"[^\w./-]+")
 
 
 def vague(goal: str) -> str | None:
@@ -56,11 +57,13 @@ def vague(goal: str) -> str | None:
 
     Source: S34.
     """
-    text = unicodedata.normalize("NFKC", goal).casefold().strip()
-    for phrase in _EMPTY_PHRASES:
-        text = text.replace(phrase, " ")
-    words = [word.strip("./-") for word in re.split(r"[^\w./-]+", text) if _CONTENT.search(word)]
-    left = [word for word in words if word not in _EMPTY_WORDS]
-    if left:
+    if goal.isascii():  # the phrases are not
+        text = goal.casefold().strip()
+    else:
+        text = unicodedata.normalize("NFKC", goal).casefold().strip()
+        for phrase in _EMPTY_PHRASES:
+            text = text.replace(phrase, " ")
+    words = (word.strip("./-") for word in _BETWEEN.split(text) if _CONTENT.search(word))
+    if any(word not in _EMPTY_WORDS for word in words):
         return None
     return f"the goal {goal!r} names no object to work on; say what is to be changed or found, and where"

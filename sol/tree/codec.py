@@ -14,7 +14,7 @@ from sol.errors import StoreError
 from sol.tree import effects, events
 from sol.tree.effects import AnswerValue, Kind
 from sol.tree.events import Event, EventType, Late, Outcome, Payload
-from sol.tree.values import Json, SplitAnswer
+from sol.tree.values import Json, SplitAnswer, plain
 
 AnswerReader = Callable[[bytes | Raw], AnswerValue]
 SHARED_BYTES: Final = 256
@@ -157,9 +157,10 @@ class Codec:
 
     def _read(self, name: str, data: bytes) -> Payload:
         if name == EventType.LATE:
-            outcome = self._payload(self._was.decode(data).was, data)
+            was = self._was.decode(data).was
+            outcome = self._payload(was, data) if was != EventType.LATE else None
             if not isinstance(outcome, Outcome):
-                raise ValueError(f"{outcome.TYPE} is no outcome")
+                raise ValueError(f"{was} is no outcome")
             return Late(outcome)
         found = self._decoders[name].decode(data)
         if isinstance(found, _Answer):
@@ -177,8 +178,7 @@ class Codec:
 
 def plain_event(event: Event) -> dict[str, Json]:
     """What an event says as the JSON object that is stored of it, for people and other programs."""
-    found: dict[str, Json] = msgspec.to_builtins(_stored(event.data))
-    return found
+    return plain(_stored(event.data))
 
 
 def _stored(data: Payload) -> object:

@@ -4,10 +4,10 @@ A request holds all that an effect needs, as plain values that can travel to ano
 journal event holds.
 """
 
-import re
 import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -414,10 +414,11 @@ CHECKS_OF_INTEGRATION = (
     "nothing_open",
     "parts_imply_whole",
 )
+_NO_QUOTES = str.maketrans("", "", "\"'`“”‘’«»")
 
 
+@lru_cache(maxsize=4096)
 def normalised(goal: str) -> str:
     """A goal without case, quotes, outer punctuation and differences of white space. Source: S15."""
-    text = unicodedata.normalize("NFKC", goal).casefold()
-    text = re.sub(r"[\"'`“”‘’«»]", "", text)
-    return " ".join(text.split()).strip(" .,:;!?-")
+    text = goal if goal.isascii() else unicodedata.normalize("NFKC", goal)
+    return " ".join(text.casefold().translate(_NO_QUOTES).split()).strip(" .,:;!?-")
