@@ -45,7 +45,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
     """Check files: syntax, references, ways through them, rules that leave a gap."""
-    from sol.workflow.machine import WorkflowError, check_program, load_program  # noqa: PLC0415 - not needed for help
+    from sol.workflow.machine import Workflow, WorkflowError, check_workflow  # noqa: PLC0415 - not needed for help
     from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
 
     found: list[Finding] = []
@@ -53,7 +53,7 @@ def check(
     paths = [find_workflow(name, Path.cwd()) for name in files]
     for path in paths:
         try:
-            own = check_program(load_program(path))
+            own = check_workflow(Workflow.load(path))
         except WorkflowError as error:
             own = list(error.findings)
         found += own
@@ -81,10 +81,10 @@ def _finding(one: "Finding") -> dict[str, Any]:
 @app.command()
 def graph(file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow file or name.")]) -> None:
     """Print a workflow as a Mermaid diagram."""
-    from sol.workflow.machine import load_workflow, to_mermaid  # noqa: PLC0415 - not needed for help
+    from sol.workflow.machine import load_definition, to_mermaid  # noqa: PLC0415 - not needed for help
     from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
 
-    typer.echo(to_mermaid(load_workflow(find_workflow(file, Path.cwd()))), nl=False)
+    typer.echo(to_mermaid(load_definition(find_workflow(file, Path.cwd()))), nl=False)
 
 
 @app.command("run")
