@@ -8,7 +8,6 @@ Example: `python benchmarks/crash.py --kills 50 --json`
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import signal
@@ -26,10 +25,12 @@ from common import RangePlanner, show, strategy, task
 from luna.clock import SystemClock
 from luna.protocol import Assignment, Delivery, ProgressEvent, Report, Stuck, Success
 from sol import Sol
+from sol.core.decide import TreeReading
 from sol.journal import SqlJournal
-from sol.tree.events import Event, EventType
+from sol.tree.events import Event, Reported
 from sol.tree.fold import fold
 from sol.tree.node import Tree
+from sol.tree.values import plain
 
 ROOT = Path(__file__).resolve().parent.parent
 LEAVES = 64
@@ -169,21 +170,21 @@ async def read(directory: Path) -> tuple[Tree, list[Event], str]:
         runs = await journal.list(limit=1)
         if not runs:
             return Tree(), [], ""
-        events = [Event(EventType(r.type), r.node, r.data, r.t) for r in await journal.read(runs[0].id)]
+        unfold = TreeReading.codec.unfold
+        events = [event for row in await journal.read(runs[0].id) for event in unfold(row)]
         return fold(events), events, runs[0].id
 
 
 async def committed(directory: Path) -> set[str]:
     """Keys of the attempts whose outcome is in the journal."""
     _, events, run = await read(directory)
-    return {f"{run}/{e.node}/attempt/{e.data['n']}" for e in events if e.type == EventType.REPORTED}
+    return {f"{run}/{e.node}/attempt/{e.data.n}" for e in events if isinstance(e.data, Reported)}
 
 
 def shape(tree: Tree) -> dict[str, Any]:
     """What must be the same with and without kills."""
     return {
-        path: (str(node.state), json.dumps(node.assignment), node.result, node.children)
-        for path, node in tree.nodes.items()
+        path: (str(node.state), plain(node.assignment), node.result, node.children) for path, node in tree.nodes.items()
     }
 
 

@@ -20,7 +20,6 @@ from pydantic import JsonValue
 
 from luna.callables import in_thread, load_callable
 from luna.criteria import (
-    CheckResult,
     AiCriterion,
     CheckResult,
     CommandCriterion,

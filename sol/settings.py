@@ -84,7 +84,7 @@ class Lent:
         if spec.kind in WITH_MODEL and sol.luna_model and not spec.options.get("model"):
             resolve_chat_model(sol.luna_model, base_url=sol.base_url)
 
-    def strategy_of(self, own: str | None, workspace: Path) -> ChosenStrategy:
+    def strategy_of(self, own: str | Strategy | None, workspace: Path) -> ChosenStrategy:
         """The caller's strategy, or the one that is named; with the caller's limits, and those of a run around."""
         sol = self.sol
         chosen = sol.strategy if sol.strategy is not None else own or "binary"

@@ -266,7 +266,7 @@ class TaskRuns:
         resumed = TaskResumed(strategy=strategy.model_dump(mode="json"), changed_inputs=tuple(changed))
         return Again(program=TreeProgram(strategy), strategy=strategy, resumed=resumed, goal=state.root.assignment.goal)
 
-    def as_stored(self, state: Tree, *, request: str) -> TreeProgram:  # noqa: ARG002 - the protocol
+    def as_stored(self, run: str, state: Tree, *, request: str) -> TreeProgram:  # noqa: ARG002 - the protocol
         """The program by the strategy that the run has."""
         return TreeProgram(Strategy.model_validate(state.config.strategy))
 

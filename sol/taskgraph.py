@@ -1,10 +1,11 @@
-"""Sol as a LangGraph graph with a task as its input: for programs built of graphs, and for LangGraph's dev server.
+"""Sol, or a workflow, as a LangGraph graph with a task as its input: for programs built of graphs, and its dev server.
 
 The graph's checkpoints hold little more than the run's id; the run itself is in Sol's journal. Decides nothing.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -18,6 +19,7 @@ from sol.errors import NotFoundError
 from sol.journal import new_run_id
 from sol.run import Run
 from sol.solver import Sol
+from sol.workflow.machine import Workflow
 
 BY = "interrupt"
 """Who answers, for the journal, when an answer comes through the graph."""
@@ -61,13 +63,60 @@ def make_graph(
             checkpointer. Otherwise the graph ends with status `waiting`.
     """
     solver = sol or Sol()
+    asks = checkpointer is not None if ask is None else ask
+
+    async def begin(state: TaskState) -> Run:
+        return await solver.start(state["task"], run_id=state["run_id"])
+
+    return _around(solver, begin, asks=asks).compile(checkpointer=checkpointer, name="sol")
+
+
+def compile_workflow(
+    workflow: Workflow | Path | str,
+    sol: Sol | None = None,
+    *,
+    max_steps: int | None = None,
+    interactive: bool = False,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    ask: bool | None = None,
+) -> TaskGraph:
+    """A graph that runs a workflow on the task of its input, to be used alone or as a node of another graph.
+
+    Args:
+        workflow: A workflow, or the path or name of one.
+        sol: As of `make_graph`.
+        max_steps: As of `Sol.start`.
+        interactive: As of `Sol.start`.
+        checkpointer: As of `make_graph`.
+        ask: As of `make_graph`.
+
+    Raises:
+        NotFoundError, WorkflowError: If the workflow cannot be read. Whether it can be run is seen when it is invoked.
+    """
+    solver = sol or Sol()
+    given = workflow if isinstance(workflow, Workflow) else Workflow.load(workflow)
+    asks = checkpointer is not None if ask is None else ask
+
+    async def begin(state: TaskState) -> Run:
+        task = str(state["task"])
+        return await solver.start(
+            given, task=task, max_steps=max_steps, interactive=interactive, run_id=state["run_id"]
+        )
+
+    return _around(solver, begin, asks=asks).compile(checkpointer=checkpointer, name=given.name)
+
+
+def _around(
+    solver: Sol, start: Callable[[TaskState], Awaitable[Run]], *, asks: bool
+) -> StateGraph[TaskState, None, TaskState, TaskState]:
+    """The graph around a run that `start` starts."""
 
     async def begin(state: TaskState) -> TaskState:  # noqa: ARG001 - a node is called with it
         """Name the run before it exists, so that a second start of the graph finds it."""
         return {"run_id": new_run_id(solver.rng)}
 
     async def work(state: TaskState, writer: StreamWriter) -> TaskState:
-        run = await _go_on(solver, state)
+        run = await _go_on(solver, start, state)
         telling = asyncio.ensure_future(_tell(run, writer))
         try:
             await run.wait()
@@ -85,7 +134,6 @@ def make_graph(
                 await solver.request(state["run_id"], "answer", {"node": path, "text": str(text)}, by=BY)
         return {"status": "answered"}
 
-    asks = checkpointer is not None if ask is None else ask
     graph = StateGraph(TaskState)
     graph.add_node("begin", begin)
     graph.add_node("work", work)
@@ -94,7 +142,7 @@ def make_graph(
     graph.add_edge("begin", "work")
     graph.add_conditional_edges("work", lambda state: _after_work(state, asks=asks), ["question", END])
     graph.add_edge("question", "work")
-    return graph.compile(checkpointer=checkpointer, name="sol")
+    return graph
 
 
 def graph(config: RunnableConfig) -> TaskGraph:  # noqa: ARG001 - what LangGraph's server calls factories with
@@ -106,12 +154,12 @@ def _after_work(state: TaskState, *, asks: bool) -> str:
     return "question" if asks and state["status"] == "waiting" else END
 
 
-async def _go_on(solver: Sol, state: TaskState) -> Run:
+async def _go_on(solver: Sol, start: Callable[[TaskState], Awaitable[Run]], state: TaskState) -> Run:
     """The run of this thread, working, or as it is when it has ended."""
     try:
         run = await solver.load(state["run_id"])
     except NotFoundError:
-        return await solver.start(state["task"], run_id=state["run_id"])
+        return await start(state)
     return await solver.start_again(run.id) if run.resumable else run
 
 

@@ -72,7 +72,7 @@ class Settings(Protocol):
         """
         ...
 
-    def strategy_of(self, own: str | None, workspace: Path) -> "ChosenStrategy":
+    def strategy_of(self, own: str | Strategy | None, workspace: Path) -> "ChosenStrategy":
         """The strategy, given the one that the task names; with the limits of the caller.
 
         Raises:
@@ -174,7 +174,7 @@ class RunKind(Protocol):
         """
         ...
 
-    def as_stored(self, state: Any, *, request: str) -> AnyProgram:  # noqa: ANN401 - its own
+    def as_stored(self, run: str, state: Any, *, request: str) -> AnyProgram:  # noqa: ANN401 - its own
         """The program for recording a request on a run that nobody works on.
 
         Raises:

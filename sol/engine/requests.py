@@ -174,7 +174,7 @@ def _recordable(
 ) -> tuple[AnyProgram, Event]:
     if not state.nodes:
         raise NotFoundError(f"Run {run} was killed before its task was recorded; it has no {runs.noun}s.")
-    program = runs.as_stored(state, request=str(ask["kind"]))
+    program = runs.as_stored(run, state, request=str(ask["kind"]))
     return program, asked(run, runs, program, state, ask, by=by, at=now)
 
 

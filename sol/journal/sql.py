@@ -54,7 +54,7 @@ class SqlJournal(Journal):
         thread = self._thread
         try:
             await thread.open()
-        except StoreError:
+        except Exception:
             if self._thread is thread:
                 self._thread = None
             await thread.close()

@@ -1,7 +1,8 @@
 """A journal's database while it is open: every statement, in transactions with the lease checked inside.
 
-Statements are SQLAlchemy Core, put into text once a process and run on the driver's own connection: that costs a tenth
-of going through an engine. All of it blocks and stays in the thread that made it. Never interprets a transition.
+Statements are SQLAlchemy Core, put into text once a process and run on the driver's own connection, which spares each
+opening an engine and each call the way through it. All of it blocks and stays in the thread that made it. Never
+interprets a transition.
 """
 
 import functools

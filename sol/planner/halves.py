@@ -7,7 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
 
 from luna.inputs import InputError, halve, size_of
 from sol.tree.effects import Part
@@ -25,7 +27,7 @@ def largest_input(inputs: Mapping[str, Json], workspace: Path) -> tuple[str, int
     sizes: dict[str, int] = {}
     for name, value in inputs.items():
         try:
-            sizes[name] = size_of(value, workspace) or 0
+            sizes[name] = size_of(cast("JsonValue", value), workspace) or 0
         except InputError:
             continue
     name, size = max(sizes.items(), key=lambda item: item[1], default=("", 0))
@@ -47,7 +49,7 @@ def halved(inputs: Mapping[str, Json], workspace: Path) -> Halved | None:
         return None
     name, units = largest
     try:
-        first, second = halve(inputs[name], workspace)
+        first, second = halve(cast("JsonValue", inputs[name]), workspace)
     except InputError:  # its file has changed just now
         return None
     return Halved(name, units, ({**inputs, name: first}, {**inputs, name: second}))

@@ -23,8 +23,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from luna.clock import SystemClock
 from sol.core.requests import Answered
+
+from luna.clock import SystemClock
 from sol.errors import PlannerError
 from sol.planner.protocol import PlannerRequest
 from sol.run import Run

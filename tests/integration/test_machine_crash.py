@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sol.workflow.machine import WorkflowSol
+from sol.solver import Sol
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX")]
 
@@ -45,11 +45,12 @@ def work(inputs, assignment, delivery):
 CHILD = """
 import sys
 from pathlib import Path
-from sol.workflow.machine import WorkflowSol
+from sol.solver import Sol
+from sol.workflow.machine import Workflow
 
 directory = Path(sys.argv[1])
-sol = WorkflowSol(worker={"kind": "function", "function": "steps:work"}, workspace=directory)
-sol.run_workflow(directory / "w.yaml", "x")
+sol = Sol(worker={"kind": "function", "function": "steps:work"}, workspace=directory)
+sol.solve(Workflow.load(directory / "w.yaml"), task="x")
 """
 
 
@@ -63,7 +64,7 @@ def test_killed_workflow_runs_no_finished_sub_step_again(tmp_path: Path) -> None
     (tmp_path / "w.yaml").write_text(FLOW, encoding="utf-8")
     (tmp_path / "steps.py").write_text(WORKER, encoding="utf-8")
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.DEVNULL)
-    sol = WorkflowSol(worker={"kind": "function", "function": "steps:work"}, workspace=tmp_path)
+    sol = Sol(worker={"kind": "function", "function": "steps:work"}, workspace=tmp_path)
     try:
         deadline = time.monotonic() + 60
         while not _two_are_done(sol, tmp_path):
@@ -82,7 +83,7 @@ def test_killed_workflow_runs_no_finished_sub_step_again(tmp_path: Path) -> None
     assert len(slow) == 1  # delivered again under the same key
 
 
-def _two_are_done(sol: WorkflowSol, directory: Path) -> bool:
+def _two_are_done(sol: Sol, directory: Path) -> bool:
     if len(calls(directory)) < 4:
         return False
     import asyncio

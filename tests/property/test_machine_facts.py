@@ -9,21 +9,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sol.core.control import given_up
-from sol.core.schedule import unwanted
+from sol.engine.step import given_up, take, unwanted
 from sol.strategy.catalog import load_strategy
-from sol.strategy.schema import Budget
-from sol.tree.events import Command, Event, EventType
+from sol.strategy.schema import Budget, Strategy
+from sol.tree import events as e
+from sol.tree.effects import FileAnswer, Judged
+from sol.tree.events import Command, Event
 from sol.tree.node import TERMINAL, State
-from sol.workflow.machine.control import may_retry
-from sol.workflow.machine.core import Rules, advance
-from sol.workflow.machine.load import parse_workflow
-from sol.workflow.machine.program import Program
+from sol.tree.values import ProgressData, Usage
+from sol.workflow.machine.events import CallEnded, ConfigChanges, StepCreated, WorkflowResumed
+from sol.workflow.machine.load import parse_definition
+from sol.workflow.machine.program import MachineProgram
 from sol.workflow.machine.state import ROOT, Machine, apply, fold_events
-from tests.support.core import reread
-from tests.unit.workflow.walk import failed, stuck, success, tag
+from sol.workflow.machine.workflow import Workflow
+from tests.unit.workflow.walk import failed, interrupted, reread, started, stuck, success, tag
 
-OUTCOMES = {EventType.REPORTED, EventType.ANSWER, EventType.LOST, EventType.INTERRUPTED}
 TARGETS = st.sampled_from(["a", "b", "both", "sub", "COMPLETE", "ABORT"])
 Key = tuple[str, str, int]
 
@@ -73,7 +73,7 @@ MORE = (
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> Program:
+def workflows(draw: st.DrawFn) -> Workflow:
     """Plain, solving, calling and parallel steps, report files, ai() rules, a monitor; rules lead anywhere."""
     chosen = [part for part in MORE if draw(st.booleans())]
     text = WORKFLOW + "".join(chosen if chosen[:-1] else MORE)
@@ -82,8 +82,8 @@ def programs(draw: st.DrawFn) -> Program:
     text = text.replace("SOLVE", draw(st.sampled_from(["true", "false"])))
     text = text.replace("LIMIT", str(draw(st.integers(1, 4))))
     texts = {"w.yaml": text, "c.yaml": CALLED}
-    read = {name: parse_workflow(text, source=name, directory=Path("/nowhere")) for name, text in texts.items()}
-    return Program(Path("/nowhere/w.yaml"), "w.yaml", read, {("w.yaml", "c"): "c.yaml"})
+    read = {name: parse_definition(text, source=name, directory=Path("/nowhere")) for name, text in texts.items()}
+    return Workflow(Path("/nowhere/w.yaml"), "w.yaml", read, {("w.yaml", "c"): "c.yaml"})
 
 
 class Facts(RuleBasedStateMachine):
@@ -100,34 +100,28 @@ class Facts(RuleBasedStateMachine):
         self.ended: set[Key] = set()
 
     @initialize(
-        program=programs(),
+        workflow=workflows(),
         concurrency=st.integers(1, 5),
         calls=st.one_of(st.none(), st.integers(1, 12)),
         steps=st.integers(1, 12),
     )
-    def begin(self, program: Program, concurrency: int, calls: int | None, steps: int) -> None:
+    def begin(self, workflow: Workflow, concurrency: int, calls: int | None, steps: int) -> None:
         limits = {"concurrency": concurrency, "budget": Budget(calls=calls)}
-        self.rules = Rules(program, load_strategy("single").model_copy(update=limits))
+        self.workflow = workflow
+        self.goes_by(load_strategy("single").model_copy(update=limits))
         self.live = True
-        config = {
-            "kind": "workflow",
-            "program": program.root,
-            "task": "the task",
-            "max_steps": steps,
-            "interactive": True,
-            "report_dir": "reports",
-            "worker": {"kind": "function"},
-            "sol": "model",
-            "definition": {},
-        }
-        self.send(Event(EventType.RUN_STARTED, ROOT, config))
+        self.send(Event(ROOT, started(workflow, max_steps=steps, interactive=True)))
+
+    def goes_by(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.program = MachineProgram(self.workflow, strategy)
 
     # --- one step and what must hold of it ---
 
     def send(self, *facts: Event, stopping: bool = False) -> None:
         other: Machine = pickle.loads(pickle.dumps(self.machine))
-        done = advance(self.machine, facts, self.rules, stopping=stopping, now=1.0)
-        assert advance(other, facts, self.rules, stopping=stopping, now=1.0) == done
+        done = take(self.program, self.machine, facts, stopping=stopping, now=1.0)
+        assert take(self.program, other, facts, stopping=stopping, now=1.0) == done
         self.events += done.events
         for event in reread(done.events):
             self.one_event(event)
@@ -141,46 +135,46 @@ class Facts(RuleBasedStateMachine):
         """What must hold of a single event, seen from the state before it."""
         machine = self.shadow
         before = {path: (node.state, node.paused) for path, node in machine.nodes.items()}
-        match event.type:
-            case EventType.STARTED:
-                self.check_start(event)
-            case EventType.CREATED:
+        match event.data:
+            case e.Started() as data:
+                self.check_start(event.node, data)
+            case StepCreated():
                 assert event.node not in machine.nodes, "the same visit twice"
-            case _ if event.type in OUTCOMES or event.type == EventType.LATE:
-                key = (event.node, event.data["kind"], event.data["n"])
+            case e.Outcome() | e.Late() as data:
+                key = (event.node, data.kind, data.n)
                 assert key in self.started, "an outcome without its effect"
                 assert key not in self.ended, "a second outcome"
                 self.ended.add(key)
                 late = key in machine.abandoned
-                assert late == (event.type == EventType.LATE), "late is what was abandoned, also after a retry"
+                assert late == isinstance(data, e.Late), "late is what was abandoned, also after a retry"
                 assert late or not machine.nodes[event.node].ended
-            case EventType.DECIDED | EventType.ASKED | EventType.ANALYSED:
+            case e.Decided() | e.Asked() | CallEnded():
                 assert not machine.nodes[event.node].ended
             case _:
                 pass
         apply(machine, event)
         for path, (state, paused) in before.items():
             now = machine.nodes[path].state if path in machine.nodes else state
-            if state in TERMINAL and now != state and event.type != EventType.RESUMED:
+            if state in TERMINAL and now != state and not isinstance(event.data, e.Resumed):
                 assert path == event.node
-                assert event.type == EventType.REOPENED or (paused and event.type == EventType.SETTLED)
-            elif event.type == EventType.SETTLED and path == event.node:
+                assert isinstance(event.data, e.Reopened) or (paused and isinstance(event.data, e.Settled))
+            elif isinstance(event.data, e.Settled) and path == event.node:
                 assert state not in TERMINAL or paused, "ended twice"
 
-    def check_start(self, event: Event) -> None:
-        machine, key = self.shadow, (event.node, event.data["kind"], event.data["n"])
+    def check_start(self, path: str, data: e.Started) -> None:
+        machine, key = self.shadow, (path, data.kind, data.n)
         assert key not in self.started, "started twice"
         self.started.add(key)
-        visit = machine.visit(event.node)
+        visit = machine.nodes[path]
         alive = [command for k, command in machine.inflight.items() if k not in machine.abandoned]
-        assert all(command.node != event.node for command in alive), "two effects of one visit at once"
+        assert all(command.node != path for command in alive), "two effects of one visit at once"
         while True:
             assert not visit.ended, "started below or on a visit that has ended"
             if not visit.path:
                 break
-            visit = machine.visit(visit.up)
-        calls = self.rules.strategy.budget.calls
-        if calls is not None and event.data.get("reserve"):
+            visit = machine.nodes[visit.parent]
+        calls = self.strategy.budget.calls
+        if calls is not None and data.reserve is not None:
             assert machine.spent.calls + machine.reserved.calls < calls
 
     @invariant()
@@ -188,47 +182,48 @@ class Facts(RuleBasedStateMachine):
         machine = self.machine
         if not machine.nodes:
             return
-        assert machine.iteration <= machine.config["max_steps"]
-        assert len(machine.inflight) <= self.rules.strategy.concurrency
-        assert machine.reserved.calls == sum(one.reserve.get("calls", 0) for one in machine.inflight.values())
+        assert machine.iteration <= machine.config.max_steps
+        assert len(machine.inflight) <= self.strategy.concurrency
+        assert machine.reserved.calls == sum(one.reserve.calls for one in machine.inflight.values() if one.reserve)
         alive = [command for key, command in machine.inflight.items() if key not in machine.abandoned]
         for frame in machine.frames.values():
-            steps = [one for one in machine.visits if one.path and one.frame == frame.path and not one.inner]
+            steps = [one for one in machine.nodes.values() if one.path and one.frame == frame.path and not one.inner]
             open_ = [one for one in steps if not one.ended or one.paused]
             assert [one.path for one in open_] in ([], [frame.current]), "two steps of one workflow at once"
-        for visit in machine.visits:
+        for visit in machine.nodes.values():
             children = machine.within(visit)
             if not children:
                 continue
             working = [one for one in children if any(f"{c.node}/".startswith(f"{one.path}/") for c in alive)]
-            limit = self.rules.program.workflow.step("both").concurrency  # type: ignore[union-attr]
+            limit = self.workflow.definition.step("both").concurrency  # type: ignore[union-attr]
             assert len(working) <= limit
         if alive or (machine.queue and self.live):
             return
         if machine.root.ended and not machine.root.paused:
             assert machine.status == str(machine.root.state)
-            assert all(visit.ended and (not visit.paused or machine.root.resumable) for visit in machine.visits)
+            assert all(visit.ended and (not visit.paused or machine.root.resumable) for visit in machine.nodes.values())
             assert not machine.queue
         elif self.live:
-            assert machine.status == "waiting", f"stalled: {[(v.path, str(v.state)) for v in machine.visits]}"
-            assert any(visit.state == State.WAITING for visit in machine.visits)
+            assert machine.status == "waiting", f"stalled: {[(v.path, str(v.state)) for v in machine.nodes.values()]}"
+            assert any(visit.state == State.WAITING for visit in machine.nodes.values())
 
     # --- outcomes ---
 
     def outcome(self, command: Command, draw: Any) -> Event:
-        data = {"kind": command.kind, "n": command.n, "usage": {"calls": 1 if command.reserve else 0}}
+        path, kind, n, usage = command.node, command.kind, command.n, Usage(calls=1 if command.reserve else 0)
         kinds = [0, 1, 1, 2, 2, 3, 4, 5, 6] if command.kind in {"attempt", "solve"} else [1, 1, 2, 4]
         number = draw(st.sampled_from(kinds))
         if number == 4:
-            return Event(EventType.LOST, command.node, data | {"lost": "outage", "reason": "x"})
+            return Event(path, e.Lost(kind=kind, n=n, usage=usage, lost="outage", reason="x"))
         if command.kind == "file":
-            return Event(EventType.ANSWER, command.node, data | {"answer": {"files": {"f": "0"}}})
+            return Event(path, e.Answer(kind=kind, n=n, usage=usage, answer=FileAnswer({"f": "0"})))
         if command.kind == "rule":
-            answer = {"holds": number == 1, "reason": "seen"}
-            return Event(EventType.ANSWER, command.node, data | {"answer": answer})
-        visit = self.machine.visit(command.node)
+            return Event(path, e.Answer(kind=kind, n=n, usage=usage, answer=Judged(number == 1, "seen")))
+        visit = self.machine.nodes[path]
         reports = [failed(), tag(visit, 1), tag(visit, 2), success("?"), None, stuck(), stuck("?", "which?")]
-        return Event(EventType.REPORTED, command.node, data | {"report": reports[number]})
+        report = reports[number]
+        assert report is not None
+        return Event(path, e.Reported(kind=kind, n=n, usage=usage, report=report))
 
     @property
     def resumable(self) -> bool:
@@ -254,9 +249,9 @@ class Facts(RuleBasedStateMachine):
         """As a run inside the run does; it may go beyond the budget."""
         solving = [command for command in self.running.values() if command.kind == "solve"]
         if solving:
-            usage = {"calls": calls}
-            fact = {"kind": "solve", "n": solving[0].n, "event": {"type": "spent", "usage": usage}, "usage": usage}
-            told = Event(EventType.PROGRESSED, solving[0].node, fact)
+            usage = Usage(calls=calls)
+            said = e.Progressed("solve", solving[0].n, ProgressData("spent", usage=usage), usage)
+            told = Event(solving[0].node, said)
             self.send(*data.draw(st.permutations([told, self.outcome(self.picked(data.draw), data.draw)])))
 
     @precondition(lambda self: self.ended and self.live)
@@ -264,15 +259,15 @@ class Facts(RuleBasedStateMachine):
     def an_outcome_comes_twice(self, data: st.DataObject) -> None:
         path, kind, n = data.draw(st.sampled_from(sorted(self.ended)))
         before = len(self.events)
-        self.send(Event(EventType.LOST, path, {"kind": kind, "n": n, "lost": "outage", "reason": "again"}))
+        self.send(Event(path, e.Lost(kind=kind, n=n, lost="outage", reason="again")))
         assert len(self.events) == before
 
     @precondition(lambda self: self.live)
     @rule()
     def a_cancelled_worker_stops(self) -> None:
         for command in unwanted(self.machine)[:1]:
-            said = {"kind": command.kind, "n": command.n, "lost": "cancelled", "reason": "stopped"}
-            self.send(Event(EventType.LOST, command.node, said))
+            said = e.Lost(kind=command.kind, n=command.n, lost="cancelled", reason="stopped")
+            self.send(Event(command.node, said))
 
     # --- requests and limits ---
 
@@ -288,28 +283,28 @@ class Facts(RuleBasedStateMachine):
     def the_run_is_cancelled(self, data: st.DataObject, together: bool, sure: int) -> None:
         if sure == 0:
             path = data.draw(st.sampled_from([*self.machine.nodes, "z"]))
-            self.request(Event(EventType.CANCEL_REQUESTED, path, {"by": "ann"}), together, data.draw)
+            self.request(Event(path, e.CancelRequested(by="ann")), together, data.draw)
 
     @precondition(lambda self: self.machine.nodes and self.live)
     @rule(data=st.data(), together=st.booleans(), note=st.sampled_from(["", "the lamp works now"]))
     def a_step_is_retried(self, data: st.DataObject, together: bool, note: str) -> None:
-        able = [visit.path for visit in self.machine.visits if may_retry(self.machine, visit)]
+        able = [visit.path for visit in self.machine.nodes.values() if self.program.may_retry(self.machine, visit.path)]
         path = data.draw(st.sampled_from([*able, *self.machine.nodes]))
-        self.request(Event(EventType.RETRY_REQUESTED, path, {"note": note}), together, data.draw)
+        self.request(Event(path, e.RetryRequested(note)), together, data.draw)
 
     @precondition(lambda self: self.live)
     @rule(data=st.data(), together=st.booleans())
     def a_question_is_answered(self, data: st.DataObject, together: bool) -> None:
-        asked = [visit.path for visit in self.machine.visits if visit.state == State.WAITING]
+        asked = [visit.path for visit in self.machine.nodes.values() if visit.state == State.WAITING]
         if asked:
             path = data.draw(st.sampled_from(asked))
-            self.request(Event(EventType.ANSWERED, path, {"text": "yes", "by": "ann"}), together, data.draw)
+            self.request(Event(path, e.Answered("yes", by="ann")), together, data.draw)
 
     @precondition(lambda self: self.machine.nodes and self.live and len(self.events) > 20)
     @rule(data=st.data(), together=st.booleans(), sure=st.integers(0, 2))
     def the_time_is_over(self, data: st.DataObject, together: bool, sure: int) -> None:
         if sure == 0:
-            self.request(Event(EventType.BUDGET_HIT, ROOT, {"what": "seconds", "limit": 9.0}), together, data.draw)
+            self.request(Event(ROOT, e.BudgetHit("seconds", 9.0)), together, data.draw)
 
     # --- sessions ---
 
@@ -319,11 +314,8 @@ class Facts(RuleBasedStateMachine):
         """All effects are stopped; some had their outcome already."""
         if sure:
             return
-        stopped = {"cause": "interrupt", "reason": "stopped"}
         facts = [
-            self.outcome(command, data.draw)
-            if data.draw(st.booleans())
-            else Event(EventType.INTERRUPTED, command.node, {"kind": command.kind, "n": command.n, **stopped})
+            self.outcome(command, data.draw) if data.draw(st.booleans()) else interrupted(command)
             for command in self.running.values()
         ]
         self.live = False
@@ -343,16 +335,16 @@ class Facts(RuleBasedStateMachine):
     @rule(replay=st.integers(0, 3), more=st.integers(0, 3), calls=st.integers(0, 3))
     def the_run_is_resumed(self, replay: int, more: int, calls: int) -> None:
         """As it is, or walked through again after a change; perhaps with higher limits."""
-        limits = {"max_steps": self.machine.config["max_steps"] + more}
-        budget = self.rules.strategy.budget
+        limits = ConfigChanges(max_steps=self.machine.config.max_steps + more)
+        budget = self.strategy.budget
         if budget.calls is not None:
             wider = Budget(calls=budget.calls + calls)
-            self.rules = Rules(self.rules.program, self.rules.strategy.model_copy(update={"budget": wider}))
+            self.goes_by(self.strategy.model_copy(update={"budget": wider}))
         self.live = True
         # What was in work has no outcome and is submitted again.
         self.running = dict(self.machine.inflight)
         gone = set(self.machine.abandoned)
-        self.send(Event(EventType.RESUMED, ROOT, {"config": limits, "replay": replay == 0}))
+        self.send(Event(ROOT, WorkflowResumed(config=limits, replay=replay == 0)))
         assert not gone & set(self.machine.inflight), "waits for what nobody runs any more"
 
     @precondition(lambda self: self.machine.nodes and self.machine.root.ended and self.live)
@@ -365,9 +357,9 @@ class Facts(RuleBasedStateMachine):
     def a_request_is_recorded_meanwhile(self, data: st.DataObject) -> None:
         """As `sol cancel` and its like do when nobody works on the run."""
         path = data.draw(st.sampled_from(sorted(self.machine.nodes)))
-        type_ = data.draw(st.sampled_from([EventType.RETRY_REQUESTED, EventType.ANSWERED, EventType.CANCEL_REQUESTED]))
+        asked = data.draw(st.sampled_from([e.RetryRequested(), e.Answered("yes"), e.CancelRequested("enough")]))
         self.running = {}
-        self.send(Event(type_, path, {"text": "yes", "reason": "enough"}), stopping=True)
+        self.send(Event(path, asked), stopping=True)
         self.send(*given_up(self.machine), stopping=True)
 
     @rule()

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sol.tree.events import Event, EventType
-from tests.unit.workflow.walk import Walk, failed, program_of, stuck, success, tag
+from sol.tree.events import Event, Lost, Reported, Started
+from tests.unit.workflow.walk import RESUMED, Walk, failed, interrupted, stuck, success, tag, workflow_of
 
 NAMES = ("a", "b", "c")
 TARGETS = st.sampled_from([*NAMES, "both", "COMPLETE", "COMPLETE", "ABORT"])
@@ -57,24 +57,24 @@ def steady(seed: int) -> Any:
 @given(workflows(), st.integers(0, 1000), st.integers(0, 12))
 @settings(deadline=None)
 def test_every_run_ends_within_its_limit_and_replays(text: str, seed: int, limit: int) -> None:
-    done = Walk(program_of(text), steady(seed), max_steps=limit).run()
+    done = Walk(workflow_of(text), steady(seed), max_steps=limit).run()
     assert done.status in {"success", "failed", "exhausted"}
     assert done.machine.iteration <= limit
     assert done.replayed() == done.machine
-    keys = Counter((e.node, e.data["kind"], e.data["n"]) for e in done.events if e.type == EventType.STARTED)
+    keys = Counter((e.node, e.data.kind, e.data.n) for e in done.events if isinstance(e.data, Started))
     assert all(count == 1 for count in keys.values())
 
 
 @given(workflows(), st.integers(0, 1000), st.data())
 @settings(deadline=None)
 def test_order_of_outcomes_changes_nothing(text: str, seed: int, data: st.DataObject) -> None:
-    straight = Walk(program_of(text), steady(seed)).run()
-    mixed = Walk(program_of(text), steady(seed)).begin()
+    straight = Walk(workflow_of(text), steady(seed)).run()
+    mixed = Walk(workflow_of(text), steady(seed)).begin()
     while mixed.open:
         mixed.finish(mixed.open[data.draw(st.integers(0, len(mixed.open) - 1))])
 
     def facts(walk: Walk) -> Any:
-        visits = sorted(walk.machine.visits, key=lambda visit: visit.path)
+        visits = sorted(walk.machine.nodes.values(), key=lambda visit: visit.path)
         return walk.status, walk.machine.root.reason, [(visit.path, visit.verdict, visit.text) for visit in visits]
 
     assert facts(mixed) == facts(straight)
@@ -86,7 +86,7 @@ class Stops(RuleBasedStateMachine):
     @initialize(text=workflows(), seed=st.integers(0, 1000))
     def begin(self, text: str, seed: int) -> None:
         self.text, self.seed = text, seed
-        self.walk = Walk(program_of(text), steady(seed)).begin()
+        self.walk = Walk(workflow_of(text), steady(seed)).begin()
         self.lost: set[str] = set()
 
     @precondition(lambda self: self.walk.open)
@@ -105,10 +105,7 @@ class Stops(RuleBasedStateMachine):
     @precondition(lambda self: self.walk.open)
     @rule()
     def interrupt(self) -> None:
-        data = {"cause": "interrupt", "reason": "stopped"}
-        outcomes = [
-            Event(EventType.INTERRUPTED, one.node, {"kind": one.kind, "n": one.n, **data}) for one in self.walk.open
-        ]
+        outcomes = [interrupted(one) for one in self.walk.open]
         self.walk.open = []
         self.walk.take(*outcomes, stopping=True)
         assert self.walk.status == "interrupted"
@@ -119,18 +116,17 @@ class Stops(RuleBasedStateMachine):
     def lose(self) -> None:
         """An effect is lost, the others go on to their end; a resume takes the lost one up again."""
         command = self.walk.open.pop(0)
-        if self.walk.machine.visit(command.node).monitor >= 0:
+        if self.walk.machine.nodes[command.node].monitor >= 0:
             self.walk.open.insert(0, command)  # a lost judge changes the way, as it should
             return
-        lost = {"kind": command.kind, "n": command.n, "lost": "outage", "reason": "x"}
-        self.walk.take(Event(EventType.LOST, command.node, lost))
+        self.walk.take(Event(command.node, Lost(kind=command.kind, n=command.n, lost="outage", reason="x")))
         if 'any("error")' in self.text:
             self.lost.add(command.node)
 
     @precondition(lambda self: self.walk.machine.root.resumable)
     @rule()
     def resume(self) -> None:
-        self.walk.take(Event(EventType.RESUMED, ""))
+        self.walk.take(RESUMED)
 
     @rule()
     def idle(self) -> None:
@@ -153,11 +149,11 @@ class Stops(RuleBasedStateMachine):
             if not self.walk.machine.root.resumable or self.walk.machine.root.kind == "step_limit":
                 break
             self.resume()
-        straight = Walk(program_of(self.text), steady(self.seed)).run()
+        straight = Walk(workflow_of(self.text), steady(self.seed)).run()
         if not self.lost:  # with a rule for errors, a lost sub-step leads elsewhere
             assert (self.walk.status, self.walk.machine.root.reason) == (straight.status, straight.machine.root.reason)
-            reported = Counter(e.node for e in self.walk.events if e.type == EventType.REPORTED)
-            again = Counter(e.node for e in straight.events if e.type == EventType.REPORTED)
+            reported = Counter(e.node for e in self.walk.events if isinstance(e.data, Reported))
+            again = Counter(e.node for e in straight.events if isinstance(e.data, Reported))
             assert reported == again
 
 

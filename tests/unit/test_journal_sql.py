@@ -187,11 +187,15 @@ async def test_two_journals_in_one_process_share_a_file(tmp_path: Path) -> None:
 async def test_cancelled_append_that_had_begun_is_done_when_the_cancellation_arrives(tmp_path: Path) -> None:
     async with SqlJournal(default_url(tmp_path), synchronous="NORMAL") as journal:
         lease = await journal.create(RUN, ANN)
+        go_on = threading.Event()
+        await overhear(journal, lambda statement: go_on.wait(10) and None)
         for turns in range(20):
+            go_on.clear()
             appending = asyncio.create_task(journal.append(lease, ticks(7)))
             for _ in range(turns):
                 await asyncio.sleep(0)
             assert appending.cancel()
+            go_on.set()
             with pytest.raises(asyncio.CancelledError):
                 await appending
             assert len(await journal.read("run-9")) == 7 * turns  # only the one that was not given a turn is missing

@@ -6,13 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from luna.protocol import Assignment, Delivery, Progress, Stage, Success
-from luna.testing import ScriptedWorker
-from luna.testing.chat import ScriptedChatModel, calls
-from luna.workers.function import FunctionWorker
-from luna.workers.model import ModelOptions, ModelWorker
-from sol import Sol
 from sol.core.requests import (
     AtomicRequest,
     IntegrateRequest,
@@ -23,6 +16,13 @@ from sol.core.requests import (
     RuleRequest,
     SplitRequest,
 )
+
+from luna.protocol import Assignment, Delivery, Progress, Stage, Success
+from luna.testing import ScriptedWorker
+from luna.testing.chat import ScriptedChatModel, calls
+from luna.workers.function import FunctionWorker
+from luna.workers.model import ModelOptions, ModelWorker
+from sol import Sol
 from sol.planner import prompts
 from sol.planner.free import FreePlanner
 from sol.strategy.dimensions import DIMENSIONS

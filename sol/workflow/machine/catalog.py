@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sol.errors import NotFoundError
 from sol.strategy.catalog import shipped_directory
-from sol.workflow.machine.check import suggest
+from sol.workflow.machine.errors import suggest
 
 SUFFIXES = (".yaml", ".yml")
 

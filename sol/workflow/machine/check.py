@@ -1,16 +1,15 @@
 """What is wrong with a workflow that can be read: references, ways through it, rules, monitors. Runs nothing."""
 
-import difflib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from sol.rules import Ai, Otherwise, RuleListError, When, check_rules, lint_rules, possible_verdicts
 from sol.strictyaml import YamlPath
-from sol.workflow.machine.definition import Monitor, Step, StepRule, Workflow
-from sol.workflow.machine.errors import Finding, Level, WorkflowError
+from sol.workflow.machine.definition import Definition, Monitor, Step, StepRule
+from sol.workflow.machine.errors import Finding, Level, WorkflowError, suggest
 from sol.workflow.machine.fields import ABORT, COMPLETE, ENDS
-from sol.workflow.machine.program import Program
 from sol.workflow.machine.template import suspects
+from sol.workflow.machine.workflow import Workflow
 
 ERROR_LABEL: Final = "error"
 """Verdict of a sub-step that failed. A parent with a rule for it goes on; without one it fails."""
@@ -18,68 +17,67 @@ ERROR_LABEL: Final = "error"
 _RESULT = "{{ result."
 
 
-def check(workflow: Workflow) -> list[Finding]:
-    """All findings about one workflow, in the order of the file: those from reading it, and those of this module.
+def check(definition: Definition) -> list[Finding]:
+    """All findings about one file, in the order of the file: those from reading it, and those of this module.
 
     Source: R07, R16, R17, R21, R25, R26.
     """
-    found = [*workflow.notes, *_References(workflow).findings(), *_rules(workflow), *_ways(workflow), *_texts(workflow)]
+    found = [
+        *definition.notes,
+        *_References(definition).findings(),
+        *_rules(definition),
+        *_ways(definition),
+        *_texts(definition),
+    ]
     return sorted(found, key=lambda one: (one.position.line, one.position.column))
 
 
-def check_program(program: Program) -> list[Finding]:
+def check_workflow(workflow: Workflow) -> list[Finding]:
     """All findings about a workflow and those it calls, and about how they fit together."""
-    found = [one for workflow in program.workflows.values() for one in check(workflow)]
-    for key, workflow in program.workflows.items():
-        for step, _ in workflow.every_step():
+    found = [one for definition in workflow.definitions.values() for one in check(definition)]
+    for key, definition in workflow.definitions.items():
+        for step, _ in definition.every_step():
             if step.call:
-                found += _calls(workflow, step, program.workflows[program.calls[key, step.call]])
+                found += _calls(definition, step, workflow.definitions[workflow.calls[key, step.call]])
     return found
 
 
-def require_sound(program: Program) -> list[Finding]:
-    """Check a program; return its warnings.
+def require_sound(workflow: Workflow) -> list[Finding]:
+    """Check a workflow with all that it calls; return its warnings.
 
     Raises:
         WorkflowError: If there are errors.
     """
-    found = check_program(program)
+    found = check_workflow(workflow)
     errors = [one for one in found if one.level == "error"]
     if errors:
         raise WorkflowError(errors)
     return found
 
 
-def finding(workflow: Workflow, level: Level, path: YamlPath, message: str) -> Finding:
+def finding(definition: Definition, level: Level, path: YamlPath, message: str) -> Finding:
     """A finding at a place of the document."""
-    return Finding(level, workflow.document.at(path), message, str(workflow.source))
-
-
-def suggest(name: str, known: Collection[str]) -> str:
-    """What to do about an unknown name."""
-    folded = {one.casefold(): one for one in known}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return f"did you mean {folded[near[0]]!r}?" if near else f"known: {', '.join(known)}"
+    return Finding(level, definition.document.at(path), message, str(definition.source))
 
 
 class _References:
     """Names that must exist."""
 
-    def __init__(self, workflow: Workflow) -> None:
-        self._workflow = workflow
-        self._names = [step.name for step in workflow.steps]
-        self._inner = {child.name for step in workflow.steps for child in step.parallel}
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._names = [step.name for step in definition.steps]
+        self._inner = {child.name for step in definition.steps for child in step.parallel}
 
     def findings(self) -> Iterator[Finding]:
-        workflow = self._workflow
-        if workflow.initial_step not in self._names:
-            yield self._unknown(("initial_step",), "initial_step", workflow.initial_step, ends=False)
-        for step in workflow.steps:
+        definition = self._definition
+        if definition.initial_step not in self._names:
+            yield self._unknown(("initial_step",), "initial_step", definition.initial_step, ends=False)
+        for step in definition.steps:
             if not step.rules:
                 message = f"step {step.name!r} has no rules, so nothing can follow it; add a rule with next: {COMPLETE}"
-                yield finding(workflow, "error", step.path, message)
+                yield finding(definition, "error", step.path, message)
             yield from self._next(step)
-        for index, monitor in enumerate(workflow.monitors):
+        for index, monitor in enumerate(definition.monitors):
             yield from self._monitor(monitor, ("loop_monitors", index))
 
     def _next(self, step: Step) -> Iterator[Finding]:
@@ -93,10 +91,10 @@ class _References:
     def _returns(self, rule: StepRule, path: YamlPath) -> Iterator[Finding]:
         if rule.returns in ENDS:
             message = f"return: {rule.returns} is written next: {rule.returns}"
-            yield finding(self._workflow, "error", (*path, "return"), message)
-        elif rule.returns not in self._workflow.returns:
+            yield finding(self._definition, "error", (*path, "return"), message)
+        elif rule.returns not in self._definition.returns:
             message = f"return {rule.returns!r} is not declared; list it in subworkflow.returns"
-            yield finding(self._workflow, "error", (*path, "return"), message)
+            yield finding(self._definition, "error", (*path, "return"), message)
 
     def _monitor(self, monitor: Monitor, path: YamlPath) -> Iterator[Finding]:
         for index, name in enumerate(monitor.cycle):
@@ -105,7 +103,7 @@ class _References:
         for name in sorted(monitor.ignore):
             if name in monitor.cycle:
                 message = f"step {name!r} is in the cycle and ignored; remove it from one of them"
-                yield finding(self._workflow, "error", (*path, "ignore_steps"), message)
+                yield finding(self._definition, "error", (*path, "ignore_steps"), message)
             elif name not in self._names:
                 yield self._unknown((*path, "ignore_steps"), "ignore_steps", name, ends=False)
         yield from self._next(monitor.judge)
@@ -113,29 +111,29 @@ class _References:
     def _unknown(self, path: YamlPath, field: str, name: str, *, ends: bool = True) -> Finding:
         if name in self._inner:
             message = f"{field}: {name!r} is a sub-step, which only runs within its step; name the step"
-            return finding(self._workflow, "error", path, message)
+            return finding(self._definition, "error", path, message)
         known = [*self._names, *([COMPLETE, ABORT] if ends else [])]
-        return finding(self._workflow, "error", path, f"{field}: there is no step {name!r}; {suggest(name, known)}")
+        return finding(self._definition, "error", path, f"{field}: there is no step {name!r}; {suggest(name, known)}")
 
 
-def _rules(workflow: Workflow) -> Iterator[Finding]:
+def _rules(definition: Definition) -> Iterator[Finding]:
     """What the rule engine says about each list of rules."""
-    for step, children in workflow.every_step():
+    for step, children in definition.every_step():
         rules = [one.rule for one in step.rules]
         try:
             check_rules(rules, step=step.name, children=children)
         except RuleListError as error:
-            yield finding(workflow, "error", (*step.path, "rules", error.rule_index, "condition"), str(error))
+            yield finding(definition, "error", (*step.path, "rules", error.rule_index, "condition"), str(error))
             continue
         verdicts = [_verdicts_of(child, rules=step.rules) for child in step.parallel]
         for warned in lint_rules(rules, step=step.name, children=verdicts):
             path = (*step.path, "rules") if warned.rule_index is None else (*step.path, "rules", warned.rule_index)
-            yield finding(workflow, "warning", path, warned.message)
+            yield finding(definition, "warning", path, warned.message)
         for index, rule in enumerate(rules):
             for part in (rule.guard, rule.condition):
                 if isinstance(part, When | Otherwise) and part.value and not part.value.startswith(_RESULT):
                     message = f"{part.value} is nothing that a step knows; refer to its own result: {_RESULT}name }}}}"
-                    yield finding(workflow, "error", (*step.path, "rules", index), message)
+                    yield finding(definition, "error", (*step.path, "rules", index), message)
 
 
 def _verdicts_of(child: Step, *, rules: Sequence[StepRule]) -> Collection[str | None] | None:
@@ -156,34 +154,34 @@ def _targets(rule: StepRule) -> tuple[str, ...]:
     return getattr(condition, "targets", ()) or tuple(filter(None, (getattr(condition, "target", ""),)))
 
 
-def _ways(workflow: Workflow) -> Iterator[Finding]:
+def _ways(definition: Definition) -> Iterator[Finding]:
     """Steps that nothing leads to, and workflows that cannot end well or at all."""
-    after = {step.name: _targets_of(workflow, step) for step in workflow.steps}
-    if workflow.initial_step not in after:
+    after = {step.name: _targets_of(definition, step) for step in definition.steps}
+    if definition.initial_step not in after:
         return
     reached: set[str] = set()
-    todo = [workflow.initial_step]
+    todo = [definition.initial_step]
     while todo:
         name = todo.pop()
         if name not in reached:
             reached.add(name)
             todo.extend(after.get(name, ()))
-    for step in workflow.steps:
+    for step in definition.steps:
         if step.name not in reached:
             message = f"step {step.name!r} is never reached; lead a rule's next to it, or remove it"
-            yield finding(workflow, "warning", step.path, message)
-    returns = any(rule.returns for step in workflow.steps if step.name in reached for rule in step.rules)
+            yield finding(definition, "warning", step.path, message)
+    returns = any(rule.returns for step in definition.steps if step.name in reached for rule in step.rules)
     if COMPLETE not in reached and not returns:
         message = f"no way leads to {COMPLETE}; give a rule next: {COMPLETE}"
-        yield finding(workflow, "warning", ("steps",), message)
-    if workflow.max_steps is None and _has_cycle(after):
+        yield finding(definition, "warning", ("steps",), message)
+    if definition.max_steps is None and _has_cycle(after):
         message = "max_steps is infinite and steps lead back to earlier ones, so a run may never end; give a number"
-        yield finding(workflow, "warning", ("max_steps",), message)
+        yield finding(definition, "warning", ("max_steps",), message)
 
 
-def _targets_of(workflow: Workflow, step: Step) -> set[str]:
+def _targets_of(definition: Definition, step: Step) -> set[str]:
     own = {rule.rule.next for rule in step.rules if not rule.returns}
-    for monitor in workflow.monitors:
+    for monitor in definition.monitors:
         if step.name in monitor.cycle:
             own |= {rule.rule.next for rule in monitor.judge.rules if not rule.returns}
     return own
@@ -202,35 +200,35 @@ def _has_cycle(after: dict[str, set[str]]) -> bool:
             targets.difference_update(ends)
 
 
-def _texts(workflow: Workflow) -> Iterator[Finding]:
+def _texts(definition: Definition) -> Iterator[Finding]:
     """Placeholders that are none, and parameters that the workflow does not have."""
-    for step, _ in workflow.every_step():
+    for step, _ in definition.every_step():
         for facet in step.facets:
-            if facet.param and facet.param not in workflow.params:
+            if facet.param and facet.param not in definition.params:
                 message = (
-                    f"there is no parameter {facet.param!r}; {suggest(facet.param, [*workflow.params] or ['none'])}"
+                    f"there is no parameter {facet.param!r}; {suggest(facet.param, [*definition.params] or ['none'])}"
                 )
-                yield finding(workflow, "error", step.path, message)
+                yield finding(definition, "error", step.path, message)
         for facet in step.instruction:
             for written, meant in suspects(facet.text or ""):
                 message = f"step {step.name!r}: {written} is no placeholder and stays as it is; did you mean {meant}?"
-                yield finding(workflow, "warning", step.path, message)
+                yield finding(definition, "warning", step.path, message)
 
 
-def _calls(workflow: Workflow, step: Step, called: Workflow) -> Iterator[Finding]:
+def _calls(definition: Definition, step: Step, called: Definition) -> Iterator[Finding]:
     """How a step and the workflow that it calls fit together."""
     ends = {COMPLETE, ABORT, *called.returns}
     for index, rule in enumerate(step.rules):
         text = rule.rule.verdict
         if not isinstance(rule.rule.condition, Ai) and text not in ends and not rule.rule.guard:
             message = f"step {step.name!r}: {step.call} never ends with {text!r}; {suggest(text, sorted(ends))}"
-            yield finding(workflow, "warning", (*step.path, "rules", index, "condition"), message)
+            yield finding(definition, "warning", (*step.path, "rules", index, "condition"), message)
     for name in step.args:
         if name not in called.params:
             known = sorted(called.params)
             message = f"{step.call} has no parameter {name!r}; {suggest(name, known) if known else 'remove it'}"
-            yield finding(workflow, "error", (*step.path, "args", name), message)
+            yield finding(definition, "error", (*step.path, "args", name), message)
     for name, param in called.params.items():
         if param.default is None and name not in step.args:
             message = f"step {step.name!r}: {step.call} needs the argument {name!r}; add it to args"
-            yield finding(workflow, "error", step.path, message)
+            yield finding(definition, "error", step.path, message)

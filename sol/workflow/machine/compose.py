@@ -4,12 +4,13 @@ Pure: the same state gives the same assignment. Texts from outside stand in for 
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from luna.text import clip
-from sol.tree.effects import AttemptRequest, Kind, Request, RuleRequest
 from sol.rules import Label, format_tag, needs_status_tag, print_condition
+from sol.tree.effects import AttemptRequest, FileRequest, Kind, Request, RuleRequest, SolveRequest
 from sol.tree.events import Command
+from sol.tree.values import AssignmentData, Cause, CriterionData, ExpectedData, Json
 from sol.workflow.machine.definition import Step, StepRule
 from sol.workflow.machine.facets import Facet
 from sol.workflow.machine.out import Where
@@ -20,59 +21,85 @@ from sol.workflow.machine.tools import worker_for
 MATERIAL_BYTES: Final = 200_000
 """Most bytes of an earlier answer that a step is given."""
 
+_CRITERIA: Final = (CriterionData(text="The answer does what the goal asks, in the form that is expected."),)
+_STOP: Final = ("Something that only a person can decide or give is missing: say what it is.",)
+
 
 def request(where: Where, command: Command) -> Request:
-    """What to hand to the effect of a command of kind `attempt`, `solve` or `rule`."""
-    visit = where.machine.visit(command.node)
+    """All that the effect of a command needs."""
+    visit = where.machine.nodes[command.node]
+    step = where.step(visit)
+    if command.kind == Kind.FILE:
+        return _report_files(where, visit)
     assignment = compose(where, visit, command.because)
-    if command.kind == Kind.RULE:
-        step = where.step(visit)
-        children = [{"step": one.step, "verdict": one.verdict} for one in where.machine.within(visit)]
-        material = {
-            "step": step.name,
-            "answer": _clipped(visit.text or _texts_below(where, visit)),
-            "children": children,
-        }
-        return RuleRequest(assignment, command.because["question"], material)
-    worker = worker_for(where.step(visit), visit.worker)
-    return AttemptRequest(assignment, worker, visit.partial, command.because)
+    match command.kind:
+        case Kind.RULE:
+            return RuleRequest(assignment, command.because.question, _material(where, visit))
+        case Kind.SOLVE:
+            strategy = step.solve if isinstance(step.solve, str) else None
+            resumed = command.because.new == "resumed"
+            return SolveRequest(assignment, worker_for(step, visit.worker), strategy, resumed)
+        case _:
+            return AttemptRequest(assignment, worker_for(step, visit.worker), visit.partial, command.because)
 
 
-def compose(where: Where, visit: Visit, because: Mapping[str, Any]) -> dict[str, Any]:
+def _material(where: Where, visit: Visit) -> dict[str, Json]:
+    """What the judge of an `ai()` rule is shown."""
+    return {
+        "step": where.step(visit).name,
+        "answer": _clipped(visit.text or _texts_below(where, visit)),
+        "children": [{"step": one.step, "verdict": one.verdict} for one in where.machine.within(visit)],
+    }
+
+
+def _report_files(where: Where, visit: Visit) -> FileRequest:
+    """What to keep of a step's answer: the texts it named for the files, else the answer itself for each."""
+    named = visit.result.get("reports") if isinstance(visit.result, Mapping) else None
+    texts = named if isinstance(named, Mapping) else {}
+    return FileRequest(
+        directory=where.machine.config.report_dir,
+        texts={
+            report.name: text if isinstance(text := texts.get(report.name), str) else visit.text
+            for report in where.step(visit).reports
+        },
+        known=dict(where.machine.files),
+    )
+
+
+def compose(where: Where, visit: Visit, because: Cause) -> AssignmentData:
     """The assignment of a visit. Source: S26–S33, R13, TPL-01."""
     step = where.step(visit)
     values = placeholders(where, visit)
     template = _instruction(where, visit)
     used = placed(template)
     given = {name: values[name] for name in ("task", "previous_response", "user_inputs") if name not in used}
-    expected = _expected(where, visit)
-    return {
-        "goal": render(template, values).strip() or f"Do the step {step.name!r}.",
-        "context": "\n\n".join(_context(where, visit, because)),
-        "inputs": {name: text for name, text in given.items() if text},
-        "constraints": _constraints(where, visit),
-        "expected_output": {"description": expected},
-        "success_criteria": ["The answer does what the goal asks, in the form that is expected."],
-        "stop_conditions": ["Something that only a person can decide or give is missing: say what it is."],
-    }
+    return AssignmentData(
+        goal=render(template, values).strip() or f"Do the step {step.name!r}.",
+        context="\n\n".join(_context(where, visit, because)),
+        inputs={name: text for name, text in given.items() if text},
+        constraints=tuple(_constraints(where, visit)),
+        expected_output=ExpectedData(_expected(where, visit)),
+        success_criteria=_CRITERIA,
+        stop_conditions=_STOP,
+    )
 
 
 def placeholders(where: Where, visit: Visit) -> dict[str, str]:
     """What each placeholder stands for in this visit. Source: TPL-01, TPL-02."""
     machine, step = where.machine, where.step(visit)
-    limit = machine.config["max_steps"]
+    limit = machine.config.max_steps
     most = "no limit" if limit is None else str(limit)
     frame = machine.frames[visit.frame]
-    monitors = where.workflow(visit.frame).monitors
+    monitors = where.definition(visit.frame).monitors
     return {
-        "task": machine.config["task"],
+        "task": machine.config.task,
         "previous_response": _clipped(frame.previous) if step.pass_previous_response else "",
         "iteration": str(visit.iteration),
         "max_iterations": most,
         "max_steps": most,
         "step_iteration": str(visit.n),
         "user_inputs": "\n\n".join(machine.inputs),
-        "report_dir": machine.config["report_dir"],
+        "report_dir": machine.config.report_dir,
         "cycle_count": str(monitors[visit.monitor].threshold) if visit.monitor >= 0 else "0",
     }
 
@@ -84,7 +111,7 @@ def _instruction(where: Where, visit: Visit) -> str:
 
 def _texts(where: Where, visit: Visit, facets: tuple[Facet, ...]) -> list[str]:
     frame = where.machine.frames[visit.frame]
-    return where.program.read(facets, frame.key, where.args(visit.frame))
+    return where.workflow.read(facets, frame.key, where.args(visit.frame))
 
 
 def _texts_below(where: Where, visit: Visit) -> str:
@@ -95,21 +122,21 @@ def _clipped(text: str) -> str:
     return clip(text, limit_bytes=MATERIAL_BYTES).text
 
 
-def _context(where: Where, visit: Visit, because: Mapping[str, Any]) -> list[str]:
-    limit = where.machine.config["max_steps"]
+def _context(where: Where, visit: Visit, because: Cause) -> list[str]:
+    limit = where.machine.config.max_steps
     of = "" if limit is None else f" of at most {limit}"
-    name = where.workflow(visit.frame).name
+    name = where.definition(visit.frame).name
     if visit.monitor >= 0:
-        cycle = " > ".join(where.workflow(visit.frame).monitors[visit.monitor].cycle)
+        cycle = " > ".join(where.definition(visit.frame).monitors[visit.monitor].cycle)
         lines = [f"Workflow {name!r} goes round in a cycle: {cycle}. Judge whether that is worth going on."]
     else:
         lines = [f"Step {visit.step!r} of the workflow {name!r}, visit {visit.n} of it, step {visit.iteration}{of}."]
     lines += [f"Knowledge:\n{text.strip()}" for text in _texts(where, visit, where.step(visit).knowledge)]
     lines += [f"New: {note}" for note in visit.notes]
-    if because.get("what") == "tag":
+    if because.what == "tag":
         lines.append(
             "New: your answer had no status tag that chooses a rule. Answer again, with one. It was:\n"
-            + _clipped(str(because.get("answer", "")))
+            + _clipped(because.answer)
         )
     return lines
 
@@ -127,7 +154,7 @@ def _constraints(where: Where, visit: Visit) -> list[str]:
 def _expected(where: Where, visit: Visit) -> str:
     step = where.step(visit)
     parts = ["A text in Markdown."]
-    directory = where.machine.config["report_dir"]
+    directory = where.machine.config.report_dir
     for report in step.reports:
         parts.append(f"It is kept as the report file {directory}/{report.name}, unless you write that file yourself.")
         if report.format is not None:

@@ -104,8 +104,8 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workflow:
-    """A whole definition.
+class Definition:
+    """What one workflow file says.
 
     Attributes:
         max_steps: Most steps of a run that starts here, called workflows included; None: no limit.

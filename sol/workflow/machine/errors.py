@@ -7,7 +7,8 @@ ConflictError
 └── DefinitionChangedError a run whose definition is not the one it was started with
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,3 +64,10 @@ class DefinitionChangedError(ConflictError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.run, self.changes))
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """What to do about an unknown name."""
+    folded = {one.casefold(): one for one in known}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return f"did you mean {folded[near[0]]!r}?" if near else f"known: {', '.join(known)}"

@@ -1,16 +1,18 @@
-"""Which step comes next: entering steps, ending visits, ending workflows. Pure."""
+"""Which step comes next: entering steps, ending visits, ending workflows; loop monitors. Pure."""
 
-from typing import Any
+from collections.abc import Sequence
 
-from sol.tree.events import EventType
+from msgspec import structs
+
 from sol.tree.node import State
 from sol.workflow.machine.check import takes_errors
-from sol.workflow.machine.definition import Step
+from sol.workflow.machine.definition import Monitor, Step
+from sol.workflow.machine.events import CallEnded, StepCreated, StepSettled
 from sol.workflow.machine.fields import COMPLETE, ENDS
 from sol.workflow.machine.judging import judge, on_reported
-from sol.workflow.machine.monitors import fired
 from sol.workflow.machine.out import Out
 from sol.workflow.machine.state import ROOT, Frame, Visit
+from sol.workflow.machine.tools import worker_data
 
 ERROR_ROUNDS = 3
 """How often in a row a parallel step may go on although a sub-step failed."""
@@ -18,12 +20,12 @@ ERROR_ROUNDS = 3
 
 def on_begin(out: Out) -> None:
     """The run begins, or is walked through again."""
-    enter(out, out.machine.frames[ROOT], out.workflow(ROOT).initial_step)
+    enter(out, out.machine.frames[ROOT], out.definition(ROOT).initial_step)
 
 
 def enter(out: Out, frame: Frame, name: str) -> None:
     """Go to a step, unless the step limit is reached. Source: R25."""
-    step = out.workflow(frame.path).step(name)
+    step = out.definition(frame.path).step(name)
     if step is None:
         reason = f"There is no step {name!r} any more."
         fail_frame(out, frame, State.FAILED, kind="no_step", reason=reason, resumable=False)
@@ -31,38 +33,42 @@ def enter(out: Out, frame: Frame, name: str) -> None:
     if not step.call and _at_limit(out, frame, name):
         return
     n = frame.counts.get(name, 0) + 1
-    more: dict[str, Any] = {}
-    if step.call:
-        more["calls"] = out.program.calls[frame.key, step.call]
-    iteration = out.machine.iteration + (0 if step.call else 1)
-    _create(out, step, f"{name}#{n}", frame=frame, up=frame.path, n=n, iteration=iteration, **more)
+    created = StepCreated(
+        step=name,
+        parent=frame.path,
+        frame=frame.path,
+        n=n,
+        iteration=out.machine.iteration + (0 if step.call else 1),
+        calls=out.workflow.calls[frame.key, step.call] if step.call else "",
+    )
+    _create(out, step, f"{name}#{n}", created)
 
 
 def _at_limit(out: Out, frame: Frame, name: str) -> bool:
-    limit = out.machine.config["max_steps"]
+    limit = out.machine.config.max_steps
     if limit is None or out.machine.iteration < limit:
         return False
     steps = "1 step" if limit == 1 else f"{limit} steps"
     reason = f"The limit of {steps} is reached; the next would be {name!r}. Resume with a higher one to go on."
-    above = out.machine.visit(frame.path)
-    out.settle(above, State.EXHAUSTED, kind="step_limit", reason=reason, resumable=True, pending=name)
+    ended = StepSettled(State.EXHAUSTED, kind="step_limit", reason=reason, resumable=True, pending=name)
+    out.then.event(frame.path, ended)
     return True
 
 
-def _create(out: Out, step: Step, name: str, *, frame: Frame, up: str, **data: Any) -> None:  # noqa: ANN401 - JSON
-    path = f"{up}/{name}" if up else name
-    content = out.program.content(step, frame.key, out.args(frame.path))
-    memo = out.machine.memo.get(path)
-    if memo is not None and not step.parallel and not step.call:
-        if memo.content == content and memo.report is not None:
-            data["reused"] = True
-        elif memo.content != content:
-            data["stale"] = True
-    if step.parallel:
-        data["parallel"] = True
-    if step.worker is not None:
-        data["worker"] = step.worker.model_dump(mode="json", exclude_defaults=True)
-    out.event(EventType.CREATED, path, step=step.name, up=up, frame=frame.path, content=content, **data)
+def _create(out: Out, step: Step, name: str, created: StepCreated) -> None:
+    """Visit a step: the event has yet to be told what the step asks for, who does it, and whether that was done."""
+    path = f"{created.parent}/{name}" if created.parent else name
+    content = out.workflow.content(step, out.machine.frames[created.frame].key, out.args(created.frame))
+    memo = None if step.parallel or step.call else out.machine.memo.get(path)
+    event = structs.replace(
+        created,
+        content=content,
+        parallel=bool(step.parallel),
+        reused=memo is not None and memo.content == content and memo.report is not None,
+        stale=memo is not None and memo.content != content,
+        worker=None if step.worker is None else worker_data(step.worker),
+    )
+    out.then.event(path, event)
 
 
 def on_created(out: Out, visit: Visit, *, reused: bool) -> None:
@@ -71,25 +77,23 @@ def on_created(out: Out, visit: Visit, *, reused: bool) -> None:
     frame = out.machine.frames[visit.frame]
     if visit.path in out.machine.frames:
         called = out.machine.frames[visit.path]
-        enter(out, called, out.workflow(visit.path).initial_step)
+        enter(out, called, out.definition(visit.path).initial_step)
     elif step.parallel:
         for child in step.parallel:
-            more = {"calls": out.program.calls[frame.key, child.call]} if child.call else {}
-            _create(
-                out,
-                child,
-                child.name,
-                frame=frame,
-                up=visit.path,
+            created = StepCreated(
+                step=child.name,
+                parent=visit.path,
+                frame=visit.frame,
                 inner=True,
                 n=visit.n,
                 iteration=visit.iteration,
-                **more,
+                calls=out.workflow.calls[frame.key, child.call] if child.call else "",
             )
+            _create(out, child, child.name, created)
     elif reused:
         on_reported(out, visit)
     else:
-        out.want(visit, out.kind_of(visit))
+        out.then.want(visit, out.kind_of(visit))
 
 
 def on_settled(out: Out, visit: Visit) -> None:
@@ -114,9 +118,9 @@ def _of(visit: Visit) -> str:
 
 def fail_frame(out: Out, frame: Frame, state: State, *, kind: str, reason: str, resumable: bool) -> None:
     """A workflow cannot go on: end whoever called it, or the run."""
-    above = out.machine.visit(frame.path)
+    above = out.machine.nodes[frame.path]
     if not above.ended:
-        out.settle(above, state, kind=kind, reason=reason, resumable=resumable)
+        out.then.settle(above, state, kind=kind, reason=reason, resumable=resumable)
 
 
 def follow(out: Out, visit: Visit) -> None:
@@ -137,50 +141,71 @@ def _lead(out: Out, frame: Frame, following: str) -> None:
 
 def proceed(out: Out, frame: Frame, following: str) -> None:
     """Go to a step, unless a monitor wants its cycle looked at first. Source: R25."""
-    index = fired(out.workflow(frame.path).monitors, frame.history, following)
+    index = fired(out.definition(frame.path).monitors, frame.history, following)
     if index is None:
         enter(out, frame, following)
     else:
         _watch(out, frame, index, following)
 
 
+def fired(monitors: Sequence[Monitor], history: Sequence[str], following: str) -> int | None:
+    """The first monitor that fires when `following` is entered now; None if none does.
+
+    A monitor fires when the newest steps, without those it ignores, are its cycle `threshold` times in a row, and the
+    next step enters the cycle again.
+
+    Args:
+        monitors: In the order of the file.
+        history: Steps entered since a monitor last fired, oldest first.
+        following: The step that comes next.
+
+    Source: R25.
+    """
+    for index, monitor in enumerate(monitors):
+        if following != monitor.cycle[0]:
+            continue
+        seen = [step for step in history if step not in monitor.ignore]
+        wanted = list(monitor.cycle) * monitor.threshold
+        if seen[-len(wanted) :] == wanted:
+            return index
+    return None
+
+
 def _watch(out: Out, frame: Frame, index: int, following: str) -> None:
     """Let a monitor's judge look at the cycle before it is entered again; counts as a step. Source: R25."""
     if _at_limit(out, frame, following):
         return
-    judge_step = out.workflow(frame.path).monitors[index].judge
+    judge_step = out.definition(frame.path).monitors[index].judge
     n = frame.counts.get(judge_step.name, 0) + 1
-    _create(
-        out,
-        judge_step,
-        f"{judge_step.name}#{n}",
-        frame=frame,
-        up=frame.path,
+    created = StepCreated(
+        step=judge_step.name,
+        parent=frame.path,
+        frame=frame.path,
         n=n,
         iteration=out.machine.iteration + 1,
         monitor=index,
         proposed=following,
     )
+    _create(out, judge_step, f"{judge_step.name}#{n}", created)
 
 
 def _end(out: Out, frame: Frame, label: str) -> None:
     """A workflow has come to its end: tell its caller, or end the run."""
     if frame.path:
-        out.event(EventType.ANALYSED, frame.path, ended=label, text=frame.previous)
+        out.then.event(frame.path, CallEnded(label, frame.previous))
         return
-    root = out.machine.visit(ROOT)
     if label == COMPLETE:
-        out.settle(root, State.SUCCESS, result=frame.previous)
+        out.then.event(ROOT, StepSettled(State.SUCCESS, result=frame.previous))
         return
-    last = out.machine.visit(frame.current)
+    last = out.machine.nodes[frame.current]
     kind = "aborted" if label in ENDS else "returned"
     reason = f"Step {last.step!r} led to {label}: {last.verdict}."
-    out.settle(root, State.FAILED, kind=kind, reason=reason, result=frame.previous)
+    out.then.event(ROOT, StepSettled(State.FAILED, kind=kind, reason=reason, result=frame.previous))
 
 
 def _next_inner(out: Out, visit: Visit) -> None:
     """A sub-step has ended: conclude the step when all have."""
-    parent = out.machine.visit(visit.up)
+    parent = out.machine.nodes[visit.parent]
     if parent.ended:
         return
     children = out.machine.within(parent)
@@ -200,9 +225,9 @@ def _conclude(out: Out, parent: Visit, children: list[Visit]) -> None:
         return
     resumable = first.state != State.CANCELLED and any(child.resumable for child in failed)
     if first.state != State.FAILED or not takes_errors(out.rules(parent)):
-        out.settle(parent, first.state, kind=first.kind, reason=_of(first), resumable=resumable)
+        out.then.settle(parent, first.state, kind=first.kind, reason=_of(first), resumable=resumable)
     elif frame.errors.get(parent.step, 0) >= ERROR_ROUNDS:
         reason = f"Sub-steps failed {ERROR_ROUNDS + 1} times in a row, last {_of(first)}"
-        out.settle(parent, State.FAILED, kind="error_limit", reason=reason, resumable=False)
+        out.then.settle(parent, State.FAILED, kind="error_limit", reason=reason)
     else:
         judge(out, parent)

@@ -4,9 +4,8 @@ Statuses and verdicts are read from the report's fields and from status tags onl
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from sol.tree.effects import Kind
 from sol.rules import (
     Child,
     Context,
@@ -23,12 +22,15 @@ from sol.rules import (
     read_verdict,
 )
 from sol.rules.evaluate import Scalar
-from sol.tree.events import EventType
+from sol.tree.effects import Kind
+from sol.tree.events import Asked
 from sol.tree.node import State
+from sol.tree.values import Cause, Json, plain
 from sol.workflow.machine.check import ERROR_LABEL
 from sol.workflow.machine.definition import StepRule
+from sol.workflow.machine.events import StepDecided
 from sol.workflow.machine.out import Out
-from sol.workflow.machine.state import FILE, Visit
+from sol.workflow.machine.state import Visit
 
 SECTION: Final = "rules"
 SEPARATOR: Final = "\n\n---\n\n"
@@ -36,20 +38,21 @@ SEPARATOR: Final = "\n\n---\n\n"
 
 def on_reported(out: Out, visit: Visit) -> None:
     """A worker has reported."""
-    report = visit.report or {}
-    match report.get("status"):
+    report = visit.report
+    if report is None:
+        return
+    match report.status:
+        case "SUCCESS" if out.step(visit).reports:
+            out.then.want(visit, Kind.FILE)
         case "SUCCESS":
-            if out.step(visit).reports:
-                out.want(visit, FILE)
-            else:
-                judge(out, visit)
-        case "STUCK" if report.get("question") and visit.monitor < 0:
-            out.event(EventType.ASKED, visit.path, question=report["question"])
+            judge(out, visit)
+        case "STUCK" if report.question and visit.monitor < 0:
+            out.then.event(visit.path, Asked(report.question))
         case "STUCK":
-            reason = report.get("blocker") or "The worker named no blocker."
-            out.settle(visit, State.FAILED, kind="stuck", reason=reason)
+            reason = report.blocker or "The worker named no blocker."
+            out.then.settle(visit, State.FAILED, kind="stuck", reason=reason)
         case _:
-            out.settle(visit, State.FAILED, kind=report.get("kind", "failed"), reason=report.get("reason", ""))
+            out.then.settle(visit, State.FAILED, kind=report.kind or "failed", reason=report.reason)
 
 
 def judge(out: Out, visit: Visit) -> None:
@@ -57,8 +60,8 @@ def judge(out: Out, visit: Visit) -> None:
     rules = out.rules(visit)
     if not rules and visit.inner:
         # The end of a called workflow is a verdict of its own; without rules all else is undetermined.
-        out.event(EventType.DECIDED, visit.path, section=SECTION, verdict=visit.outcome or None)
-        out.settle(visit, State.SUCCESS)
+        out.then.event(visit.path, StepDecided(SECTION, verdict=visit.outcome or None))
+        out.then.settle(visit, State.SUCCESS)
         return
     children = out.machine.within(visit)
     text = combined(children) if children else visit.text
@@ -69,7 +72,7 @@ def judge(out: Out, visit: Visit) -> None:
         text=text,
         values=_values(visit.result),
         judgements={
-            int(key.partition("/")[2]): Judgement(holds=answer["holds"], reason=answer["reason"])
+            int(key.partition("/")[2]): Judgement(holds=answer.holds, reason=answer.reason)
             for key, answer in visit.judgements.items()
         },
     )
@@ -77,8 +80,8 @@ def judge(out: Out, visit: Visit) -> None:
         case Matched(decision):
             _matched(out, visit, rules[decision.rule_index], decision, text=text if children else "")
         case NeedJudge(index, question, _):
-            out.event(EventType.DECIDED, visit.path, section=SECTION, labels=[], wait=True)
-            out.want(visit, Kind.RULE, rule=f"{SECTION}/{index}", question=question)
+            out.then.event(visit.path, StepDecided(SECTION, wait=True))
+            out.then.want(visit, Kind.RULE, Cause(rule=f"{SECTION}/{index}", question=question))
         case NoMatch() as nothing:
             _no_match(out, visit, rules, nothing)
 
@@ -101,7 +104,7 @@ def _labels(visit: Visit, rules: tuple[StepRule, ...]) -> frozenset[str]:
     return frozenset() if verdict is None else frozenset({verdict})
 
 
-def _values(result: Any) -> dict[str, Scalar]:  # noqa: ANN401 - JSON
+def _values(result: Json) -> dict[str, Scalar]:
     """What `{{ result.name }}` refers to: the scalars of a structured result. Source: R19."""
     if not isinstance(result, Mapping):
         return {}
@@ -109,27 +112,24 @@ def _values(result: Any) -> dict[str, Scalar]:  # noqa: ANN401 - JSON
 
 
 def _matched(out: Out, visit: Visit, chosen: StepRule, decision: Decision, *, text: str) -> None:
-    record: dict[str, Any] = {
-        "section": SECTION,
-        "rule": decision.rule_index,
-        "kind": kind_of(decision.condition),
-        "condition": print_condition(decision.condition),
-        "next": decision.next,
-        "read": decision.read,
-        "verdict": decision.verdict,
-    }
-    if decision.reason is not None:
-        record["reason"] = decision.reason
-    if chosen.returns:
-        record["returns"] = chosen.returns
-    if text:
-        record["text"] = text
-    out.event(EventType.DECIDED, visit.path, **record)
+    decided = StepDecided(
+        SECTION,
+        rule=decision.rule_index,
+        kind=kind_of(decision.condition),
+        condition=print_condition(decision.condition),
+        next=decision.next,
+        read=plain(decision.read),
+        reason=decision.reason,
+        verdict=decision.verdict,
+        returns=chosen.returns,
+        text=text,
+    )
+    out.then.event(visit.path, decided)
     if chosen.asks:
         question = f"{visit.text}\n\n{chosen.appendix}".strip() or f"Step {visit.step!r} needs an answer."
-        out.event(EventType.ASKED, visit.path, question=question)
+        out.then.event(visit.path, Asked(question))
     else:
-        out.settle(visit, State.SUCCESS)
+        out.then.settle(visit, State.SUCCESS)
 
 
 def _no_match(out: Out, visit: Visit, rules: tuple[StepRule, ...], nothing: NoMatch) -> None:
@@ -139,12 +139,12 @@ def _no_match(out: Out, visit: Visit, rules: tuple[StepRule, ...], nothing: NoMa
     tags = needs_status_tag([one.rule for one in rules])
     if tags:
         reason += f"; the answer ends with no status tag of the step {visit.step!r} that chooses one"
-    record = {"section": SECTION, "rule": None, "next": None, "reason": reason, "seen": nothing.to_dict()["seen"]}
-    out.event(EventType.DECIDED, visit.path, **record)
+    seen = tuple(plain(one.to_dict()) for one in nothing.seen)
+    out.then.event(visit.path, StepDecided(SECTION, reason=reason, seen=seen))
     answered = visit.report is not None and not visit.outcome
     if tags and answered and not visit.reminded and visit.counts.get(Kind.ATTEMPT):
-        out.want(visit, Kind.ATTEMPT, new="constraint", what="tag", answer=visit.text)
+        out.then.want(visit, Kind.ATTEMPT, Cause(new="constraint", what="tag", answer=visit.text))
     elif visit.inner:
-        out.settle(visit, State.SUCCESS, kind="no_verdict", reason=reason)
+        out.then.settle(visit, State.SUCCESS, kind="no_verdict", reason=reason)
     else:
-        out.settle(visit, State.FAILED, kind="no_rule", reason=reason)
+        out.then.settle(visit, State.FAILED, kind="no_rule", reason=reason)

@@ -11,7 +11,7 @@ from typing import Any
 from luna.protocol import WorkerSpec
 from sol.rules import UNUSED_NEXT, ConditionSyntaxError, parse_rule
 from sol.strictyaml import Document, Position, StrictYamlError, YamlPath, load_yaml, validate_model
-from sol.workflow.machine.definition import DEFAULT_MAX_STEPS, Monitor, Param, ReportFile, Step, StepRule, Workflow
+from sol.workflow.machine.definition import DEFAULT_MAX_STEPS, Definition, Monitor, Param, ReportFile, Step, StepRule
 from sol.workflow.machine.errors import Finding, NotAWorkflowError, WorkflowError
 from sol.workflow.machine.facets import Facet, Library
 from sol.workflow.machine.fields import (
@@ -27,8 +27,8 @@ from sol.workflow.machine.fields import (
 from sol.workflow.machine.notes import Notes
 
 
-def load_workflow(path: Path) -> Workflow:
-    """Read the workflow of a file.
+def load_definition(path: Path) -> Definition:
+    """Read the definition of a file.
 
     Raises:
         NotAWorkflowError: If it is YAML of another sort.
@@ -40,11 +40,11 @@ def load_workflow(path: Path) -> Workflow:
         raise WorkflowError(
             [Finding("error", Position(1, 1), f"cannot be read ({error.strerror})", str(path))]
         ) from None
-    return parse_workflow(text, source=str(path), directory=path.resolve().parent)
+    return parse_definition(text, source=str(path), directory=path.resolve().parent)
 
 
-def parse_workflow(text: str | bytes, *, source: str, directory: Path) -> Workflow:
-    """Read a workflow from a text; files it names are looked for from `directory`.
+def parse_definition(text: str | bytes, *, source: str, directory: Path) -> Definition:
+    """Read a definition from a text; files it names are looked for from `directory`.
 
     Raises:
         NotAWorkflowError: If it is YAML of another sort.
@@ -61,11 +61,11 @@ def parse_workflow(text: str | bytes, *, source: str, directory: Path) -> Workfl
         raise WorkflowError(
             [Finding("error", one.position, f"{one.what}; {one.remedy}", source) for one in error.problems]
         ) from error
-    return _Reader(document, fields, directory, notes).workflow()
+    return _Reader(document, fields, directory, notes).definition()
 
 
 class _Reader:
-    """Turns the fields of one file into a `Workflow`."""
+    """Turns the fields of one file into a `Definition`."""
 
     def __init__(self, document: Document, fields: WorkflowFields, directory: Path, notes: Notes) -> None:
         self._document = document
@@ -82,7 +82,7 @@ class _Reader:
             },
         )
 
-    def workflow(self) -> Workflow:
+    def definition(self) -> Definition:
         fields = self._fields
         if not fields.steps:
             raise WorkflowError(
@@ -99,7 +99,7 @@ class _Reader:
         self._missing_texts([*steps, *(child for step in steps for child in step.parallel)], monitors)
         if errors := self._notes.errors():
             raise WorkflowError(errors)
-        return Workflow(
+        return Definition(
             name=fields.name,
             description=fields.description.strip(),
             source=Path(self._document.source),

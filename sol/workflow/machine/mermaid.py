@@ -3,30 +3,30 @@
 from collections.abc import Iterator
 
 from sol.rules import print_condition
-from sol.workflow.machine.definition import Step, StepRule, Workflow
+from sol.workflow.machine.definition import Definition, Step, StepRule
 from sol.workflow.machine.fields import ABORT, COMPLETE
 
 _ENDS = {COMPLETE: "done([COMPLETE])", ABORT: "abort([ABORT])"}
 
 
-def to_mermaid(workflow: Workflow) -> str:
-    """Draw a workflow: steps as boxes, sub-steps within theirs, rules as arrows, loop monitors as dashed ones."""
-    ids = {step.name: f"s{index}" for index, step in enumerate(workflow.steps)}
+def to_mermaid(definition: Definition) -> str:
+    """Draw a definition: steps as boxes, sub-steps within theirs, rules as arrows, loop monitors as dashed ones."""
+    ids = {step.name: f"s{index}" for index, step in enumerate(definition.steps)}
     lines = ["flowchart TD"]
-    for step in workflow.steps:
+    for step in definition.steps:
         lines += [f"    {line}" for line in _box(step, ids[step.name])]
-    lines += [f"    {shape}" for name, shape in _ENDS.items() if name in _reached(workflow)]
-    lines += [f"    r{index}([return {_text(name)}])" for index, name in enumerate(workflow.returns)]
-    if workflow.initial_step in ids:
-        lines += ["    start((start))", f"    start --> {ids[workflow.initial_step]}"]
-    for step in workflow.steps:
+    lines += [f"    {shape}" for name, shape in _ENDS.items() if name in _reached(definition)]
+    lines += [f"    r{index}([return {_text(name)}])" for index, name in enumerate(definition.returns)]
+    if definition.initial_step in ids:
+        lines += ["    start((start))", f"    start --> {ids[definition.initial_step]}"]
+    for step in definition.steps:
         for rule in step.rules:
-            lines.append(f"    {ids[step.name]} -- {_quoted(_label(rule))} --> {_target(workflow, ids, rule)}")
-    for index, monitor in enumerate(workflow.monitors):
+            lines.append(f"    {ids[step.name]} -- {_quoted(_label(rule))} --> {_target(definition, ids, rule)}")
+    for index, monitor in enumerate(definition.monitors):
         cycle = " > ".join(monitor.cycle)
         lines.append(f"    m{index}{{{{{_quoted(f'{monitor.threshold} times: {cycle}')}}}}}")
         for rule in monitor.judge.rules:
-            lines.append(f"    m{index} -. {_quoted(_label(rule))} .-> {_target(workflow, ids, rule)}")
+            lines.append(f"    m{index} -. {_quoted(_label(rule))} .-> {_target(definition, ids, rule)}")
     return "\n".join(lines) + "\n"
 
 
@@ -41,14 +41,14 @@ def _box(step: Step, key: str) -> Iterator[str]:
     yield "end"
 
 
-def _reached(workflow: Workflow) -> set[str]:
-    steps = (*workflow.steps, *(monitor.judge for monitor in workflow.monitors))
+def _reached(definition: Definition) -> set[str]:
+    steps = (*definition.steps, *(monitor.judge for monitor in definition.monitors))
     return {rule.rule.next for step in steps for rule in step.rules}
 
 
-def _target(workflow: Workflow, ids: dict[str, str], rule: StepRule) -> str:
-    if rule.returns in workflow.returns:
-        return f"r{workflow.returns.index(rule.returns)}"
+def _target(definition: Definition, ids: dict[str, str], rule: StepRule) -> str:
+    if rule.returns in definition.returns:
+        return f"r{definition.returns.index(rule.returns)}"
     name = rule.rule.next
     return ids.get(name) or _ENDS.get(name, f"unknown[{_quoted(name)}]").partition("(")[0]
 

@@ -1,205 +1,152 @@
-"""A workflow with all that it calls, ready to run: texts put together, and a fingerprint of what each step asks for.
+"""Machine workflows as a program: from a run's state and one event to new events and commands. Pure, same on replay.
 
-Nothing here runs anything. The same files always give the same program.
+Looking at a run needs `MachineReading` only, and no files; going on with one needs its workflow.
 """
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
 
-from sol.rules import print_condition
-from sol.workflow.machine.definition import Step, StepRule, Workflow
-from sol.workflow.machine.errors import Finding, WorkflowError
-from sol.workflow.machine.facets import Facet
-from sol.workflow.machine.load import load_workflow
+from sol.engine.program import Limits, Reaction
+from sol.engine.step import on_budget_hit, running, unknown_usage
+from sol.strategy.schema import Strategy
+from sol.tree import events as e
+from sol.tree.effects import Kind, Request
+from sol.tree.events import Command, Event
+from sol.tree.node import State
+from sol.tree.values import Cause
+from sol.workflow.machine.compose import request
+from sol.workflow.machine.control import may_retry, on_cancel, on_reopened, on_resumed, on_retry
+from sol.workflow.machine.events import CODEC, KIND, CallEnded, StepCreated, WorkflowResumed
+from sol.workflow.machine.flow import on_begin, on_created, on_settled
+from sol.workflow.machine.judging import judge, on_reported
+from sol.workflow.machine.out import Out, Where
+from sol.workflow.machine.state import Machine, Visit, apply
+from sol.workflow.machine.workflow import Workflow
 
-Texts: TypeAlias = Callable[[str, str], str | None]
-"""Finds a text that no file has, from its kind (`persona`, `instruction`, …) and name; None: not known either."""
-
-Args: TypeAlias = Mapping[str, tuple[Facet, ...]]
-
-_SHORT = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A workflow and those it calls.
-
-    Attributes:
-        file: The file of the workflow that is run, absolute.
-        root: Its key.
-        workflows: By key: the file's path relative to the root's directory.
-        calls: Key of the workflow that a step calls, by the caller's key and the name in `call`.
-        texts: Finds texts that no file has.
-    """
-
-    file: Path
-    root: str
-    workflows: Mapping[str, Workflow]
-    calls: Mapping[tuple[str, str], str]
-    texts: Texts | None = None
-
-    @property
-    def workflow(self) -> Workflow:
-        """The workflow that is run."""
-        return self.workflows[self.root]
-
-    def text_of(self, facet: Facet) -> str | None:
-        """A facet's text: its own, or the one that the caller of the program knows; None if nobody does."""
-        if facet.text is not None or self.texts is None:
-            return facet.text
-        return self.texts(facet.kind, facet.name)
-
-    def expand(self, facets: tuple[Facet, ...], key: str, args: Args) -> tuple[Facet, ...]:
-        """The facets with parameters of the workflow `key` replaced by what they stand for."""
-        found: list[Facet] = []
-        for facet in facets:
-            if not facet.param:
-                found.append(facet)
-                continue
-            param = self.workflows[key].params.get(facet.param)
-            found += args.get(facet.param) or (param.default if param is not None else None) or ()
-        return tuple(found)
-
-    def read(self, facets: tuple[Facet, ...], key: str, args: Args) -> list[str]:
-        """The texts of facets; a facet without text gives its name."""
-        found = [(one.name, self.text_of(one)) for one in self.expand(facets, key, args)]
-        return [name if text is None else text for name, text in found]
-
-    def asks(self, step: Step, key: str, args: Args) -> dict[str, Any]:
-        """All of a step that its worker gets to see, with texts filled in, and nothing of what follows from it."""
-
-        def texts(facets: tuple[Facet, ...]) -> list[str]:
-            return self.read(facets, key, args)
-
-        return {
-            "persona": texts(step.persona),
-            "instruction": texts(step.instruction),
-            "policy": texts(step.policy),
-            "knowledge": texts(step.knowledge),
-            "report": [[one.name, *texts((one.format,) if one.format else ())] for one in step.reports],
-            "edit": step.edit,
-            "permission_mode": step.permission_mode,
-            "allowed_tools": step.allowed_tools,
-            "pass_previous_response": step.pass_previous_response,
-            "quality_gates": step.quality_gates,
-            "labels": [[print_condition(one.rule.condition), one.appendix] for one in step.rules],
-            "worker": step.worker.model_dump(mode="json") if step.worker else None,
-            "solve": step.solve,
-            "call": step.call,
-            "args": {name: texts(given) for name, given in step.args.items()},
-        }
-
-    def content(self, step: Step, key: str, args: Args) -> str:
-        """A hash of what a step asks for: results are kept as long as it stays the same. Source: RES-03."""
-        return _hash(self.asks(step, key, args))
-
-    def fingerprint(self) -> dict[str, dict[str, dict[str, str]]]:
-        """Hashes of all that matters, by workflow, step and field, so that a change can be named. Source: RES-03."""
-        return {key: dict(self._fields_of(key, workflow)) for key, workflow in self.workflows.items()}
-
-    def _fields_of(self, key: str, workflow: Workflow) -> Iterator[tuple[str, dict[str, str]]]:
-        monitors = [[one.cycle, one.threshold, sorted(one.ignore)] for one in workflow.monitors]
-        own = {"initial_step": workflow.initial_step, "max_steps": workflow.max_steps, "loop_monitors": monitors}
-        yield "", {name: _hash(value) for name, value in own.items()}
-        for step, _ in workflow.every_step():
-            fields = self.asks(step, key, {}) | {
-                "rules": [_rule(one) for one in step.rules],
-                "parallel": [[child.name for child in step.parallel], step.concurrency],
-            }
-            del fields["labels"]
-            yield step.name, {name: _hash(value) for name, value in fields.items()}
+_ANSWER = Cause(new="information", what="answer")
 
 
-def _rule(rule: StepRule) -> list[Any]:
-    guard = print_condition(rule.rule.guard) if rule.rule.guard else ""
-    own = [print_condition(rule.rule.condition), guard, rule.rule.next, rule.returns]
-    return [*own, rule.asks, rule.interactive_only, rule.appendix]
+class MachineReading:
+    """What the state of a workflow's run is. See `sol.engine.program.Reading`."""
+
+    kind = KIND
+    codec = CODEC
+
+    def empty(self) -> Machine:
+        """A run without visits."""
+        return Machine()
+
+    def apply(self, state: Machine, event: Event) -> None:
+        """Fold an event in."""
+        apply(state, event)
 
 
-def _hash(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_SHORT]
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What differs between two fingerprints, one line for each workflow, step or field."""
-    found: list[str] = []
-    for key in sorted({*before, *after}):
-        if key not in before or key not in after:
-            found.append(f"{key}: {'added' if key in after else 'removed'}")
-            continue
-        then, now = before[key], after[key]
-        for step in sorted({*then, *now}):
-            name = f"{key}: step {step!r}" if step else key
-            if step not in then or step not in now:
-                found.append(f"{name} {'added' if step in now else 'removed'}")
-            elif then[step] != now[step]:
-                fields = sorted(field for field in now[step] if now[step][field] != then[step].get(field))
-                found.append(f"{name}: {', '.join(fields)} changed")
-    return found
-
-
-def load_program(path: Path, *, texts: Texts | None = None) -> Program:
-    """Read a workflow and all that it calls.
+class MachineProgram(MachineReading):
+    """What follows from what in a workflow's run. See `sol.engine.program.Program`.
 
     Args:
-        path: The file of the workflow.
-        texts: Finds texts that no file has.
-
-    Raises:
-        NotAWorkflowError, WorkflowError: If a file cannot be read, is not there, or the calls form a cycle; nothing
-            has been run.
-
-    Source: R26, CYC-01.
+        workflow: What the run goes by.
+        strategy: Its limits.
     """
-    reader = _Calls(path.resolve().parent)
-    root = reader.read(path, [])
-    return Program(path.resolve(), root, reader.workflows, reader.calls, texts)
+
+    def __init__(self, workflow: Workflow, strategy: Strategy) -> None:
+        self.workflow = workflow
+        self.limits = Limits(strategy.concurrency, strategy.budget)
+
+    def decide(self, state: Machine, event: Event) -> Reaction:
+        """What follows from an event that has just been folded in.
+
+        Raises:
+            LookupError: If the definition does not have the step (any more).
+
+        Source: R05–R14, R25.
+        """
+        out = Out(state, self.workflow)
+        match event.data:
+            case e.RunStarted() | WorkflowResumed(replay=True):
+                on_begin(out)
+            case e.Resumed():
+                on_resumed(out)
+            case e.CancelRequested() as asked:
+                on_cancel(out, asked)
+            case e.RetryRequested() as asked:
+                on_retry(out, event.node, asked)
+            case e.BudgetHit() as hit:
+                on_budget_hit(state, hit, out.then)
+            case _:
+                visit = state.nodes.get(event.node)
+                if visit is not None:
+                    _decide_visit(out, visit, event)
+        return out.then
+
+    def request(self, state: Machine, command: Command) -> Request:
+        """What the worker of a step gets to see, and what else an effect needs."""
+        return request(Where(state, self.workflow), command)
+
+    def may_start(self, state: Machine, command: Command) -> bool:
+        """Whether the parallel steps that an effect belongs to let one more of their sub-steps work. Source: X07."""
+        where = Where(state, self.workflow)
+        working = [one.node for one in running(state)]
+        visit = state.nodes[command.node]
+        for above in state.lineage(visit):
+            limit = where.step(above).concurrency if visit.inner else None
+            if limit is not None:
+                others = [child for child in state.within(above) if child is not visit]
+                if sum(_works_below(state, child, working) for child in others) >= limit:
+                    return False
+            visit = above
+        return True
+
+    def may_retry(self, state: Machine, path: str) -> bool:
+        """Whether a step can be tried once more."""
+        return may_retry(state, path)
+
+    def costs(self, state: Machine, command: Command) -> bool:
+        """Whether an effect calls a model or a Luna. A run that solves a step books what it uses by itself."""
+        return command.kind == Kind.ATTEMPT or (command.kind == Kind.RULE and state.config.sol == "model")
+
+    def level(self, state: Machine, path: str) -> int:  # noqa: ARG002 - the protocol
+        """Steps are no levels of the depth limit."""
+        return 0
+
+    def before(self, state: Machine, fact: Event) -> Iterator[Event]:
+        """Before a run is walked through again, the ends of all that its last process had in work."""
+        if isinstance(fact.data, WorkflowResumed) and fact.data.replay:
+            for command in state.inflight.values():
+                ended = e.Interrupted(
+                    kind=command.kind,
+                    n=command.n,
+                    usage=unknown_usage(command),
+                    cause="changed",
+                    reason="The definition has changed since it was started.",
+                )
+                yield Event(command.node, ended)
+
+    def workspaces(self, state: Machine, path: str) -> Sequence[str]:  # noqa: ARG002 - the protocol
+        """All steps work in the workspace itself."""
+        return ()
 
 
-class _Calls:
-    """Reads called workflows depth first and finds cycles."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self.workflows: dict[str, Workflow] = {}
-        self.calls: dict[tuple[str, str], str] = {}
-
-    def read(self, path: Path, above: list[str]) -> str:
-        key = Path(os.path.relpath(path.resolve(), self._directory)).as_posix()
-        if key in self.workflows:
-            return key
-        workflow = load_workflow(path)
-        self.workflows[key] = workflow
-        for step, _ in workflow.every_step():
-            if step.call:
-                self.calls[key, step.call] = self._called(workflow, step, path, [*above, key])
-        return key
-
-    def _called(self, workflow: Workflow, step: Step, path: Path, chain: list[str]) -> str:
-        at = workflow.document.at((*step.path, "call"))
-        found = find_called(step.call, path.resolve().parent)
-        if found is None:
-            message = (
-                f"step {step.name!r} calls {step.call!r}, and there is no such workflow beside this one; add its file"
-            )
-            raise WorkflowError([Finding("error", at, message, str(path))])
-        key = Path(os.path.relpath(found.resolve(), self._directory)).as_posix()
-        if key in chain:
-            cycle = " > ".join([*chain[chain.index(key) :], key])
-            message = f"step {step.name!r}: workflows call each other in a cycle: {cycle}; remove one of the calls"
-            raise WorkflowError([Finding("error", at, message, str(path))])
-        return self.read(found, chain)
+def _decide_visit(out: Out, visit: Visit, event: Event) -> None:
+    match event.data:
+        case StepCreated() as created:
+            on_created(out, visit, reused=created.reused)
+        case e.Reported():
+            on_reported(out, visit)
+        case e.Answer() | CallEnded():
+            judge(out, visit)
+        case e.Lost() as lost:
+            out.then.settle(visit, State.FAILED, kind=lost.lost, reason=lost.reason, resumable=True)
+        case e.Answered():
+            out.then.want(visit, out.kind_of(visit), _ANSWER)
+        case e.Reopened() as reopened:
+            on_reopened(out, visit, reopened)
+        case e.Settled():
+            on_settled(out, visit)
+        case _:
+            pass
 
 
-def find_called(name: str, directory: Path) -> Path | None:
-    """The file of a workflow that is called by name or by path; None if there is none."""
-    for candidate in (directory / name, directory / f"{name}.yaml", directory / f"{name}.yml"):
-        if candidate.suffix in {".yaml", ".yml"} and candidate.is_file():
-            return candidate
-    return None
+def _works_below(state: Machine, visit: Visit, working: Sequence[str]) -> bool:
+    """Whether an effect of a visit, or of any below it, is in work."""
+    nodes = [state.nodes[path] for path in working]
+    return any(one is visit or any(above is visit for above in state.lineage(one)) for one in nodes)

@@ -1,35 +1,40 @@
-"""A machine workflow's run as plain data: the fold of its events. Decides nothing, so replay equals the live run.
-
-It is a `Tree` whose nodes are visits of steps, so whatever looks at trees can look at it.
-"""
+"""A machine workflow's run as plain data: the fold of its events. Decides nothing, so replay equals the live run."""
 
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
-from sol.tree import fold as tree_fold
-from sol.tree.events import Event, EventType
-from sol.tree.node import Node, State, Tree
+import msgspec
+from msgspec import Struct, structs
 
-FILE = "file"
-SOLVE = "solve"
-ATTEMPT = "attempt"
-"""Kinds of effects that only workflows have, beside `attempt` and `rule`."""
+from sol.tree import events as e
+from sol.tree.effects import FileAnswer
+from sol.tree.events import Event, Payload
+from sol.tree.fold import apply_common
+from sol.tree.node import Node, RunState, State
+from sol.tree.values import ReportData
+from sol.workflow.machine.events import (
+    CallEnded,
+    StepCreated,
+    StepDecided,
+    StepSettled,
+    WorkflowResumed,
+    WorkflowStarted,
+)
 
 ROOT = ""
 
 
-@dataclass(slots=True)
-class Visit(Node):
+class Visit(Node, kw_only=True, gc=False):
     """One time that a step, sub-step or monitor's judge is done.
 
+    Its parent is the visit of the parallel step, that of the step which called its workflow, or the root.
+
     Attributes:
-        step: Its name.
-        up: Path of the visit above: of the parallel step, of the step that called this workflow, or the root.
+        step: Its name; "" for the root.
+        task: Of the root: what the workflow is run on.
         frame: Path of the frame it belongs to.
-        inner: It is a sub-step of the visit `up`.
+        inner: It is a sub-step of the visit above.
         n: Which visit of this step in its frame, from 1.
         iteration: Steps of the whole run up to here.
         content: Hash of what the step asked for.
@@ -40,13 +45,12 @@ class Visit(Node):
         verdict: Condition of the rule that held; None while none has.
         next: What that rule leads to.
         returns: What the called workflow answers to its caller by that rule; "" for none.
-        asks: That rule asks a person and then runs the step again.
         outcome: How the workflow that it called has ended; "" before.
         reminded: The worker was told once that its answer chose no rule.
     """
 
     step: str = ""
-    up: str = ROOT
+    task: str = ""
     frame: str = ROOT
     inner: bool = False
     n: int = 1
@@ -59,28 +63,21 @@ class Visit(Node):
     verdict: str | None = None
     next: str = ""
     returns: str = ""
-    asks: bool = False
     outcome: str = ""
     reminded: bool = False
 
     @property
-    def parent(self) -> str:
-        """Path of the visit above."""
-        return self.up
-
-    @property
-    def depth(self) -> int:
-        """Root is 0."""
-        return self.path.count("/") + 1 if self.path else 0
+    def title(self) -> str:
+        """The step's name; of the root, the task."""
+        return self.step or self.task
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Struct, gc=False):
     """A workflow at work: the one that is run, or one that a step called.
 
     Attributes:
         path: Path of the visit that called it; "" for the one that is run.
-        key: Key of the workflow in the program.
+        key: Key of its definition.
         counts: How often each step was entered.
         previous: Answer of the step before; "" before the first.
         current: Path of the newest visit.
@@ -91,25 +88,23 @@ class Frame:
 
     path: str
     key: str
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
     previous: str = ""
     current: str = ""
-    history: list[str] = field(default_factory=list)
-    errors: dict[str, int] = field(default_factory=dict)
+    history: list[str] = msgspec.field(default_factory=list)
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
     pending: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Memo:
+class Memo(Struct, frozen=True, gc=False):
     """What an earlier walk through a changed definition left: a worker's report, good while the content is the same."""
 
     content: str
-    report: dict[str, Any] | None
+    report: ReportData | None
     counts: dict[str, int]
 
 
-@dataclass(slots=True)
-class Machine(Tree):
+class Machine(RunState[Visit], kw_only=True, gc=False):
     """A run's whole state.
 
     Attributes:
@@ -120,31 +115,29 @@ class Machine(Tree):
         memo: Results of an earlier walk, by path.
     """
 
-    frames: dict[str, Frame] = field(default_factory=dict)
+    frames: dict[str, Frame] = msgspec.field(default_factory=dict)
     iteration: int = 0
-    inputs: list[str] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
-    memo: dict[str, Memo] = field(default_factory=dict)
-
-    def visit(self, path: str) -> Visit:
-        """The visit of this path."""
-        node = self.nodes[path]
-        if not isinstance(node, Visit):
-            raise TypeError(f"node {path!r} is no visit of a step")
-        return node
+    inputs: list[str] = msgspec.field(default_factory=list)
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    memo: dict[str, Memo] = msgspec.field(default_factory=dict)
 
     @property
-    def visits(self) -> list[Visit]:
-        """All visits, the root's among them, in the order of their creation."""
-        return [self.visit(path) for path in self.nodes]
+    def config(self) -> WorkflowStarted:
+        """What the run was started with, and what a resume has changed of it."""
+        started = self.started
+        if started is None:
+            raise LookupError("the run has not been started")
+        if not isinstance(started, WorkflowStarted):
+            raise TypeError(f"a workflow was started with {type(started).__name__}")
+        return started
 
     def within(self, visit: Visit) -> list[Visit]:
         """The sub-steps of a parallel step's visit, in the order of the definition."""
-        return [child for path in visit.children if (child := self.visit(path)).inner]
+        return [child for path in visit.children if (child := self.nodes[path]).inner]
 
 
 def fold_events(events: Iterable[Event], machine: Machine | None = None) -> Machine:
-    """The state that these events make."""
+    """The state that these events make, from scratch or on top of an existing one (which is changed)."""
     machine = Machine() if machine is None else machine
     for event in events:
         apply(machine, event)
@@ -153,84 +146,73 @@ def fold_events(events: Iterable[Event], machine: Machine | None = None) -> Mach
 
 def apply(machine: Machine, event: Event) -> None:
     """Write one event into the state."""
-    if event.type in _INSTEAD:
-        _INSTEAD[event.type](machine, event)
-        return
-    tree_fold.apply(machine, event)
-    if event.type in _ALSO:
-        _ALSO[event.type](machine, event)
+    apply_common(machine, event)
+    own = _OWN.get(type(event.data))
+    if own is not None:
+        own(machine, event.node, event.data)
 
 
-def _run_started(machine: Machine, _event: Event) -> None:
-    _begin(machine)
-
-
-def _started(machine: Machine, event: Event) -> None:
-    key = (event.node, event.data["kind"], event.data["n"])
-    machine.queue = deque(command for command in machine.queue if command.key != key)  # it may have passed others
-    if (event.data.get("because") or {}).get("what") == "tag":
-        machine.visit(event.node).reminded = True
-
-
-def _reported(machine: Machine, event: Event) -> None:
-    machine.visit(event.node).text = text_of(event.data["report"])
-
-
-def _answer(machine: Machine, event: Event) -> None:
-    if event.data["kind"] == FILE:
-        machine.files.update(event.data["answer"]["files"])
-
-
-def _answered(machine: Machine, event: Event) -> None:
-    machine.inputs.append(event.data["text"])
-
-
-def _analysed(machine: Machine, event: Event) -> None:
-    visit = machine.visit(event.node)
-    visit.outcome, visit.text = event.data["ended"], event.data["text"]
-
-
-def _begin(machine: Machine) -> None:
+def _begin(machine: Machine, _path: str, data: WorkflowStarted) -> None:
     """Put the root in place, as at the start of a run."""
-    config = machine.config
-    machine.nodes[ROOT] = Visit(ROOT, {"goal": config["task"]}, config["worker"], state=State.SPLIT)
-    machine.frames = {ROOT: Frame(ROOT, config["program"])}
+    machine.nodes[ROOT] = Visit(path=ROOT, task=data.task, worker=data.worker, state=State.SPLIT)
+    machine.frames = {ROOT: Frame(ROOT, data.program)}
     machine.iteration = 0
 
 
-def _created(machine: Machine, event: Event) -> None:
-    data = event.data
+def _started(machine: Machine, path: str, data: e.Started) -> None:
+    if data.because.what == "tag":
+        machine.nodes[path].reminded = True
+
+
+def _reported(machine: Machine, path: str, data: e.Reported) -> None:
+    machine.nodes[path].text = text_of(data.report)
+
+
+def _answer(machine: Machine, _path: str, data: e.Answer) -> None:
+    if isinstance(data.answer, FileAnswer):
+        machine.files.update(data.answer.files)
+
+
+def _answered(machine: Machine, _path: str, data: e.Answered) -> None:
+    machine.inputs.append(data.text)
+
+
+def _call_ended(machine: Machine, path: str, data: CallEnded) -> None:
+    visit = machine.nodes[path]
+    visit.outcome, visit.text = data.ended, data.text
+
+
+def _created(machine: Machine, path: str, data: StepCreated) -> None:
+    above = machine.nodes[data.parent]
     visit = Visit(
-        path=event.node,
-        assignment={"goal": data["step"]},
-        worker=data.get("worker") or machine.config["worker"],
-        step=data["step"],
-        up=data["up"],
-        frame=data["frame"],
-        inner=data.get("inner", False),
-        n=data["n"],
-        iteration=data["iteration"],
-        content=data.get("content", ""),
-        stale=data.get("stale", False),
-        monitor=data.get("monitor", -1),
-        proposed=data.get("proposed", ""),
+        path=path,
+        parent=above.path,
+        depth=above.depth + 1,
+        worker=data.worker or machine.config.worker,
+        step=data.step,
+        frame=data.frame,
+        inner=data.inner,
+        n=data.n,
+        iteration=data.iteration,
+        content=data.content,
+        stale=data.stale,
+        monitor=data.monitor,
+        proposed=data.proposed,
     )
-    memo = machine.memo.get(event.node)
+    memo = machine.memo.get(path)
     if memo is not None:
         visit.counts = dict(memo.counts)
-    if data.get("reused") and memo is not None and memo.report is not None:
-        visit.report, visit.result, visit.text = memo.report, memo.report.get("result"), text_of(memo.report)
+    if data.reused and memo is not None and memo.report is not None:
+        visit.report, visit.result, visit.text = memo.report, memo.report.result, text_of(memo.report)
         visit.state = State.RUNNING
-    machine.nodes[event.node] = visit
-    above = machine.nodes[visit.up]
-    above.children = (*above.children, event.node)
+    machine.nodes[path] = visit
+    above.children = (*above.children, path)
     if not visit.inner:
         _entered(machine, visit)
-    if data.get("parallel"):
+    if data.parallel or data.calls:
         visit.state = State.SPLIT
-    if data.get("calls"):
-        visit.state = State.SPLIT
-        machine.frames[event.node] = Frame(event.node, data["calls"])
+    if data.calls:
+        machine.frames[path] = Frame(path, data.calls)
 
 
 def _entered(machine: Machine, visit: Visit) -> None:
@@ -244,25 +226,22 @@ def _entered(machine: Machine, visit: Visit) -> None:
         frame.history.append(visit.step)
 
 
-def _decided(machine: Machine, event: Event) -> None:
-    data = event.data
-    if data.get("wait"):
+def _decided(machine: Machine, path: str, data: StepDecided) -> None:
+    if data.wait:
         return
-    visit = machine.visit(event.node)
-    visit.verdict = data.get("verdict")
-    visit.next = data.get("next") or ""
-    visit.returns = data.get("returns", "")
-    visit.asks = data.get("asks", False)
-    if data.get("text"):
-        visit.text = data["text"]
+    visit = machine.nodes[path]
+    visit.verdict, visit.next, visit.returns = data.verdict, data.next or "", data.returns
+    if data.text:
+        visit.text = data.text
 
 
-def _settled(machine: Machine, event: Event) -> None:
-    visit = machine.visit(event.node)
-    if event.data.get("pending"):
-        machine.frames[visit.path].pending = event.data["pending"]
-    if visit.path == ROOT:
-        visit.result = event.data.get("result")
+def _settled(machine: Machine, path: str, data: e.Settled) -> None:
+    visit = machine.nodes[path]
+    own = data if isinstance(data, StepSettled) else None
+    if own is not None and own.pending:
+        machine.frames[path].pending = own.pending
+    if path == ROOT:
+        visit.result = None if own is None else own.result
         return
     if visit.inner:
         return
@@ -273,48 +252,45 @@ def _settled(machine: Machine, event: Event) -> None:
         frame.errors[visit.step] = frame.errors.get(visit.step, 0) + 1 if failed else 0
 
 
-def _resumed(machine: Machine, event: Event) -> None:
+def _resumed(machine: Machine, _path: str, data: WorkflowResumed) -> None:
     """A resume; with `replay`, everything is walked through again and only results are kept. Source: RES-03."""
-    data = event.data
-    machine.status = "running"
-    machine.over = ""
-    machine.config |= data.get("config") or {}
-    if not data.get("replay"):
+    fields = type(data.config).__struct_fields__
+    changes = {name: value for name in fields if (value := getattr(data.config, name)) is not None}
+    if changes:
+        machine.started = structs.replace(machine.config, **changes)
+    if not data.replay:
         return
-    for visit in machine.visits:
-        done = visit.report if visit.report is not None and visit.report.get("status") == "SUCCESS" else None
+    for visit in machine.nodes.values():
+        done = visit.report if visit.report is not None and visit.report.status == "SUCCESS" else None
         if visit.path:
             machine.memo[visit.path] = Memo(visit.content, done, visit.counts)
     machine.nodes, machine.queue = {}, deque()
-    _begin(machine)
+    _begin(machine, ROOT, machine.config)
 
 
-_INSTEAD: Mapping[EventType, Callable[[Machine, Event], None]] = {
-    EventType.CREATED: _created,
-    EventType.RESUMED: _resumed,
-    EventType.ANALYSED: _analysed,
+_OWN: Mapping[type[Payload], Callable[..., None]] = {
+    WorkflowStarted: _begin,
+    WorkflowResumed: _resumed,
+    StepCreated: _created,
+    CallEnded: _call_ended,
+    StepDecided: _decided,
+    StepSettled: _settled,
+    e.Settled: _settled,
+    e.Started: _started,
+    e.Reported: _reported,
+    e.Answer: _answer,
+    e.Answered: _answered,
 }
-"""Events that workflows take otherwise than the task tree."""
-
-_ALSO: Mapping[EventType, Callable[[Machine, Event], None]] = {
-    EventType.RUN_STARTED: _run_started,
-    EventType.STARTED: _started,
-    EventType.REPORTED: _reported,
-    EventType.ANSWER: _answer,
-    EventType.ANSWERED: _answered,
-    EventType.DECIDED: _decided,
-    EventType.SETTLED: _settled,
-}
-"""Events that mean the same as in the task tree, and more."""
+"""What workflows write of an event beside what means the same in every program."""
 
 
-def text_of(report: dict[str, Any]) -> str:
+def text_of(report: ReportData) -> str:
     """The text that a report answers with: its result, or the `text` of a structured one; else its summary."""
-    result = report.get("result")
-    if isinstance(result, dict) and isinstance(result.get("text"), str):
-        return str(result["text"])
+    result = report.result
+    if isinstance(result, Mapping) and isinstance(text := result.get("text"), str):
+        return text
     if isinstance(result, str):
         return result
     if result is None:
-        return str(report.get("summary") or report.get("blocker") or report.get("reason") or "")
+        return report.summary or report.blocker or report.reason
     return json.dumps(result, ensure_ascii=False)

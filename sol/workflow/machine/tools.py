@@ -4,10 +4,14 @@ Only a worker of kind `agent` can honour them; for others they are named in a wa
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from msgspec import structs
+
+from luna.protocol import WorkerSpec
+from sol.tree.values import Json, WorkerData, read
 from sol.workflow.machine.definition import Step
-from sol.workflow.machine.program import Program
+from sol.workflow.machine.workflow import Workflow
 
 AGENT: Final = "agent"
 
@@ -30,12 +34,17 @@ _MCP: Final = "mcp__"
 """How real files begin the name of a server's tool, `mcp__server__tool`, or of all of them, `mcp__server`."""
 
 
-def worker_for(step: Step, worker: Mapping[str, Any]) -> dict[str, Any]:
+def worker_data(spec: WorkerSpec) -> WorkerData:
+    """A worker's specification as it is stored."""
+    return read(WorkerData, spec.model_dump(mode="json", exclude_defaults=True))
+
+
+def worker_for(step: Step, worker: WorkerData) -> WorkerData:
     """The worker's specification, narrowed to what the step allows; never widened."""
-    if worker["kind"] != AGENT:
-        return dict(worker)
-    options = dict(worker.get("options") or {})
-    own = options.get("tools")
+    if worker.kind != AGENT:
+        return worker
+    options = dict(worker.options)
+    own = _names(options.get("tools"))
     allowed = set(_ALL if own is None else own)
     if step.allowed_tools is not None:
         allowed &= {tool for name in step.allowed_tools for tool in _TOOLS.get(name.lower(), ())}
@@ -43,39 +52,44 @@ def worker_for(step: Step, worker: Mapping[str, Any]) -> dict[str, Any]:
         allowed -= {*_WRITING, "run_command"}
     if step.edit is False:
         allowed -= _WRITING
-    servers = _servers(step, options.pop("mcp", None) or {})
+    servers = _servers(step, options.pop("mcp", None))
     if servers:
         options["mcp"] = servers
     if own is not None or allowed != set(_ALL):
         options["tools"] = [tool for tool in _ALL if tool in allowed]
-    return {**worker, "options": options}
+    return structs.replace(worker, options=options)
 
 
-def _servers(step: Step, servers: Mapping[str, Any]) -> dict[str, Any]:
+def _names(value: Json) -> list[str] | None:
+    """A list of names; None where there is none."""
+    return [str(name) for name in value] if isinstance(value, list | tuple) else None
+
+
+def _servers(step: Step, servers: Json) -> dict[str, Json]:
     """The MCP servers that a step may use. What their tools do is not known here, so none may be only looking on."""
-    if step.permission_mode.lower() in _READ_ONLY:
+    if step.permission_mode.lower() in _READ_ONLY or not isinstance(servers, Mapping):
         return {}
     if step.allowed_tools is None:
         return dict(servers)
     names = [name.removeprefix(_MCP).partition("__") for name in step.allowed_tools if name.startswith(_MCP)]
-    kept: dict[str, Any] = {}
+    kept: dict[str, Json] = {}
     for server, settings in servers.items():
         tools = [tool for name, _, tool in names if name == server]
-        if not tools:
+        if not tools or not isinstance(settings, Mapping):
             continue
-        own = settings.get("tools")
+        own = _names(settings.get("tools"))
         allowed = own if "" in tools else [tool for tool in tools if own is None or tool in own]
         kept[server] = settings if allowed == own else {**settings, "tools": allowed}
     return kept
 
 
-def unheeded(program: Program, worker: Mapping[str, Any]) -> Iterator[str]:
+def unheeded(workflow: Workflow, worker: WorkerSpec) -> Iterator[str]:
     """What steps say about tools and permissions that their workers cannot honour, one line for each field."""
     steps: dict[tuple[str, str], list[str]] = {}
     unknown: set[str] = set()
-    for workflow in program.workflows.values():
-        for step, _ in workflow.every_step():
-            kind = step.worker.kind if step.worker is not None else str(worker["kind"])
+    for definition in workflow.definitions.values():
+        for step, _ in definition.every_step():
+            kind = (step.worker or worker).kind
             if kind == AGENT:
                 unknown |= {
                     name

@@ -41,7 +41,7 @@ def goes(text: str, table: Table, *steps: str, **options: Any) -> Check:
 
     def check() -> None:
         done = walk(text, table, **options)
-        assert [path for path in done.steps if not done.machine.visit(path).inner] == list(steps)
+        assert [path for path in done.steps if not done.machine.nodes[path].inner] == list(steps)
 
     return check
 
@@ -51,7 +51,7 @@ def fires(text: str, table: Table, *, times: int, **options: Any) -> Check:
 
     def check() -> None:
         done = walk(text, table, **options)
-        assert sum(visit.monitor >= 0 for visit in done.machine.visits) == times
+        assert sum(visit.monitor >= 0 for visit in done.machine.nodes.values()) == times
 
     return check
 

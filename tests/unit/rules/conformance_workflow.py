@@ -3,10 +3,24 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sol.tree.events import Event, EventType
+from sol.tree.events import Answered, Event
 from tests.unit.rules.conformance_row import Check, Row, differs, every, same
 from tests.unit.rules.conformance_walks import ASK, ERRORS, PLAIN_LOOP, ROUNDS, ends, fires, goes, says
-from tests.unit.workflow.walk import LOOP, PARALLEL, Walk, by_step, failed, lost, program_in, stuck, success, tag, walk
+from tests.unit.workflow.walk import (
+    LOOP,
+    PARALLEL,
+    RESUMED,
+    Walk,
+    by_step,
+    failed,
+    lost,
+    more_steps,
+    stuck,
+    success,
+    tag,
+    walk,
+    workflow_in,
+)
 
 
 def of_two_monitors_the_entered_one_fires() -> None:
@@ -19,8 +33,8 @@ def limit_is_shared_with_called_workflows() -> None:
     child = "name: c\nsteps: [{name: t, instruction: x, rules: [{condition: a, next: COMPLETE}]}]\n"
     text = "name: p\nsteps: [{name: s, call: child, rules: [{condition: COMPLETE, next: s}]}]\n"
     with TemporaryDirectory() as directory:
-        program = program_in(Path(directory), parent=text, child=child)
-        done = Walk(program, by_step({"t": [1]}), max_steps=3).run()
+        workflow = workflow_in(Path(directory), parent=text, child=child)
+        done = Walk(workflow, by_step({"t": [1]}), max_steps=3).run()
     assert (done.status, done.machine.iteration) == ("exhausted", 3)
     assert done.steps[-1] == "s#4"
 
@@ -28,21 +42,21 @@ def limit_is_shared_with_called_workflows() -> None:
 def more_steps_are_granted_by_a_resume() -> None:
     done = walk(PLAIN_LOOP, {"review": [2, 1], "fix": [1]}, max_steps=2)
     assert done.status == "exhausted"
-    done.take(Event(EventType.RESUMED, "", {"config": {"max_steps": 3}})).run()
+    done.take(more_steps(3)).run()
     assert done.status == "success"
 
 
 def a_question_waits_and_an_answer_runs_the_step_again() -> None:
     done = walk(ASK, lambda visit, command: tag(visit, 1) if command.n > 1 else stuck("which?", "Which?"))
     assert done.status == "waiting"
-    done.take(Event(EventType.ANSWERED, "plan#1", {"text": "this"})).run()
+    done.take(Event("plan#1", Answered("this"))).run()
     assert (done.status, done.started) == ("success", ["plan#1", "plan#1"])
 
 
 def a_rule_that_asks_runs_its_own_step_again() -> None:
     done = walk(ASK, lambda visit, command: tag(visit, 1 if command.n == 1 else 2), interactive=True)
     assert done.status == "waiting"
-    done.take(Event(EventType.ANSWERED, "plan#1", {"text": "this"})).run()
+    done.take(Event("plan#1", Answered("this"))).run()
     assert (done.status, done.steps) == ("success", ["plan#1"])
 
 
@@ -50,7 +64,7 @@ def rate_limit_uses_up_no_step() -> None:
     done = walk(PLAIN_LOOP, {"review": [lost("too many requests")]})
     assert (done.machine.root.resumable, done.machine.iteration) == (True, 1)
     done.answer = by_step({"review": [1]})
-    done.take(Event(EventType.RESUMED, "")).run()
+    done.take(RESUMED).run()
     assert (done.status, done.machine.iteration) == ("success", 1)
 
 
@@ -61,7 +75,7 @@ def text_is_combined_in_file_order() -> None:
 
 def others_outputs_are_kept() -> None:
     done = walk(PARALLEL, {"a": [failed()], "b": [1]})
-    assert (done.status, done.machine.visit("reviews#1/b").verdict) == ("failed", "approved")
+    assert (done.status, done.machine.nodes["reviews#1/b"].verdict) == ("failed", "approved")
 
 
 def first_failed_sub_step_in_file_order_is_reported() -> None:
@@ -95,8 +109,8 @@ steps:
     rules: [{condition: any("ABORT"), next: COMPLETE}]
 """
     with TemporaryDirectory() as directory:
-        done = Walk(program_in(Path(directory), parent=text, child=child), by_step({"t": [1]})).run()
-    assert (done.status, done.machine.visit("s#1/u").verdict) == ("success", "ABORT")
+        done = Walk(workflow_in(Path(directory), parent=text, child=child), by_step({"t": [1]})).run()
+    assert (done.status, done.machine.nodes["s#1/u"].verdict) == ("success", "ABORT")
 
 
 def structured_verdict_comes_before_tags() -> None:
@@ -111,7 +125,7 @@ def last_answer_is_read_for_tags() -> None:
 
 def children_of_this_round_count() -> None:
     done = walk(PARALLEL, {"a": [2, 1], "b": [1], "fix": [1]})
-    assert done.machine.visit("reviews#2").verdict == 'all("approved")'
+    assert done.machine.nodes["reviews#2"].verdict == 'all("approved")'
 
 
 POOL = says(

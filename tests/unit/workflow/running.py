@@ -6,7 +6,8 @@ from typing import Any
 
 from luna.protocol import Assignment, Stuck, Success
 from sol.journal import MemoryJournal
-from sol.workflow.machine import WorkflowSol
+from sol.solver import Sol
+from sol.workflow.machine import Workflow
 
 ONE = """
 name: one
@@ -37,6 +38,10 @@ def file(directory: Path, text: str, name: str = "w.yaml") -> Path:
     return path
 
 
+def loaded(directory: Path, text: str) -> Workflow:
+    return Workflow.load(file(directory, text))
+
+
 def first_tag(assignment: Assignment) -> str:
     found = re.search(r"\[[^\]]+:[0-9]+\]", assignment.expected_output.description)
     return found[0] if found else ""
@@ -46,8 +51,8 @@ def agreeing(assignment: Assignment) -> Success:
     return Success(summary="", result=f"{assignment.goal.splitlines()[0]} {first_tag(assignment)}")
 
 
-def sol_of(directory: Path, worker: Any, **options: Any) -> WorkflowSol:
-    return WorkflowSol(worker=worker, store=MemoryJournal(), workspace=directory, **options)
+def sol_of(directory: Path, worker: Any, **options: Any) -> Sol:
+    return Sol(worker=worker, store=MemoryJournal(), workspace=directory, **options)
 
 
 def asking(assignment: Assignment) -> Success | Stuck:

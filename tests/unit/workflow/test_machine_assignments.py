@@ -6,19 +6,26 @@ from typing import Any
 
 import pytest
 
-from luna.protocol import Assignment, Success
+from luna.protocol import Assignment, Success, WorkerSpec
 from luna.testing import ScriptedWorker
-from sol.journal import MemoryJournal
-from sol.workflow.machine import Options, WorkflowSol
+from sol.strategy.catalog import load_strategy
+from sol.tree.effects import AttemptRequest
+from sol.tree.events import Command
+from sol.tree.values import ReportData, WorkerData
+from sol.workflow.machine import Workflow
 from sol.workflow.machine.definition import Step
+from sol.workflow.machine.prepare import ready
+from sol.workflow.machine.program import MachineProgram
+from sol.workflow.machine.state import Visit
 from sol.workflow.machine.tools import worker_for
-from tests.unit.workflow.running import ONE, agreeing, file, first_tag, sol_of
+from tests.unit.workflow.running import ONE, agreeing, file, first_tag, loaded, sol_of
+from tests.unit.workflow.walk import Walk, tag, workflow_of
 
 
 @pytest.mark.req("R13", "R15", "S26")
 async def test_worker_gets_the_seven_fields_of_its_step(tmp_path: Path) -> None:
     worker = ScriptedWorker(agreeing)
-    run = await sol_of(tmp_path, worker).arun_workflow(file(tmp_path, ONE), "the big task")
+    run = await sol_of(tmp_path, worker).asolve(loaded(tmp_path, ONE), task="the big task")
     assert run.status == "success"
     first, second = (assignment for assignment, _ in worker.deliveries)
     directory = f"sol-reports/{run.id}"
@@ -45,7 +52,7 @@ async def test_texts_from_outside_are_never_templates(tmp_path: Path) -> None:
     answer = "see {task} {{ task }} {report_dir}"
     worker = ScriptedWorker(lambda a: Success(summary="", result=f"{answer} {first_tag(a)}"))
     text = ONE.replace("Do it.", "Do {previous_response} of {task} at most {max_steps} times.")
-    run = await sol_of(tmp_path, worker).arun_workflow(file(tmp_path, text), task, Options(max_steps=3))
+    run = await sol_of(tmp_path, worker).asolve(loaded(tmp_path, text), task=task, max_steps=3)
     assert run.status == "success"
     goal = worker.deliveries[1][0].goal
     assert goal == f"Do {answer} [PLAN:1] of {task} at most 3 times."
@@ -55,7 +62,7 @@ async def test_texts_from_outside_are_never_templates(tmp_path: Path) -> None:
 async def test_previous_response_is_kept_back_where_a_step_does_not_want_it(tmp_path: Path) -> None:
     worker = ScriptedWorker(agreeing)
     text = ONE.replace("instruction: Do it.", "instruction: Do it.\n    pass_previous_response: false")
-    await sol_of(tmp_path, worker).arun_workflow(file(tmp_path, text), "x")
+    await sol_of(tmp_path, worker).asolve(loaded(tmp_path, text), task="x")
     assert worker.deliveries[1][0].inputs == {"task": "x"}
 
 
@@ -78,15 +85,13 @@ async def test_report_files_are_the_answer_the_named_texts_or_what_the_worker_wr
         return Success(summary="", result={"text": f"answer {number} [PLAN:1]", "reports": {"plan.md": f"# {number}"}})
 
     twice = text.replace("{condition: done, next: COMPLETE}", "{condition: done, next: plan}")
-    run = await sol_of(tmp_path, ScriptedWorker(script)).arun_workflow(file(tmp_path, twice), "x", Options(max_steps=2))
-    reports = tmp_path / run.state.config["report_dir"]
+    run = await sol_of(tmp_path, ScriptedWorker(script)).asolve(loaded(tmp_path, twice), task="x", max_steps=2)
+    reports = tmp_path / run.state.config.report_dir
     contents = {str(one.relative_to(reports)): one.read_text(encoding="utf-8") for one in reports.rglob("*.md")}
     assert contents == {"plan.md": "# 0", "own.md": "by the worker", "deep/x.md": "answer 0 [PLAN:1]"}
     # The next visit writes anew what it had written itself, and what the worker left as it was.
-    again = await sol_of(tmp_path, ScriptedWorker(script)).arun_workflow(
-        file(tmp_path, twice), "x", Options(max_steps=3)
-    )
-    reports = tmp_path / again.state.config["report_dir"]
+    again = await sol_of(tmp_path, ScriptedWorker(script)).asolve(loaded(tmp_path, twice), task="x", max_steps=3)
+    reports = tmp_path / again.state.config.report_dir
     assert (reports / "deep" / "x.md").read_text(encoding="utf-8") == "answer 2 [PLAN:1]"
 
 
@@ -95,13 +100,13 @@ async def test_report_directory_that_leads_outside_stops_the_step(tmp_path: Path
     inside.mkdir()
     outside.mkdir()
     (inside / "sol-reports").symlink_to(outside)
-    run = await sol_of(inside, ScriptedWorker(agreeing)).arun_workflow(file(tmp_path, ONE), "x")
+    run = await sol_of(inside, ScriptedWorker(agreeing)).asolve(loaded(tmp_path, ONE), task="x")
     assert (run.status, run.state.root.resumable) == ("failed", True)
     assert "leads out of the workspace" in run.reason
     assert list(outside.iterdir()) == []
 
 
-async def test_limits_of_tools_are_handed_to_agents_only(tmp_path: Path) -> None:
+def test_limits_of_tools_are_handed_to_agents_only() -> None:
     text = """
 name: tools
 steps:
@@ -125,27 +130,20 @@ steps:
     allowed_tools: [Read]
     rules: [{condition: a, next: COMPLETE}]
 """
-    made: list[Any] = []
-    worker = ScriptedWorker(agreeing)
+    workflow = workflow_of(text)
+    program = MachineProgram(workflow, load_strategy("single"))
+    tools: list[Any] = []
 
-    class Sols(WorkflowSol):
-        def _make_worker(self, spec: Any, processes: Any, base_url: Any) -> Any:
-            made.append(spec)
-            return worker
+    def answer(visit: Visit, command: Command) -> ReportData:
+        request = program.request(done.machine, command)
+        assert isinstance(request, AttemptRequest)
+        tools.append(request.worker.options.get("tools"))
+        return tag(visit, 1)
 
-        def _require_model(self, spec: Any) -> None:
-            """Whatever is asked for is there."""
-
-    sol = Sols(worker=worker, store=MemoryJournal(), workspace=tmp_path)
-    run = await sol.arun_workflow(file(tmp_path, text), "x")
-    assert run.status == "success"
-    assert [spec.options.get("tools") for spec in made] == [
-        ["list_files", "read_file", "search_files", "run_command"],
-        ["read_file"],
-        None,
-        None,
-    ]
-    warnings = run.state.config["warnings"]
+    done = Walk(workflow, answer)
+    assert done.run().status == "success"
+    assert tools == [["list_files", "read_file", "search_files", "run_command"], ["read_file"], None, None]
+    warnings = [one.message for one in ready(workflow, WorkerSpec(kind="given"), judges=False)]
     assert any("allowed_tools of other: a worker of kind 'given' cannot honour it" in one for one in warnings)
     assert any("there are no tools like WebSearch here" in one for one in warnings)
 
@@ -167,7 +165,7 @@ def test_step_gets_the_servers_that_it_names_and_none_where_it_only_reads(
 ) -> None:
     servers = {"time": {"command": ["t"]}, "files": {"url": "http://f", "tools": ["a", "b"]}}
     step = Step(name="s", tag="s", allowed_tools=None if allowed is None else tuple(allowed), permission_mode=mode)
-    found = worker_for(step, {"kind": "agent", "options": {"mcp": servers}})["options"].get("mcp")
+    found = worker_for(step, WorkerData("agent", {"mcp": servers})).options.get("mcp")
     if left == "some":
         left = {"time": {"command": ["t"], "tools": ["now"]}, "files": {"url": "http://f", "tools": ["b"]}}
     assert found == left
@@ -193,14 +191,14 @@ loop_monitors:
             return Success(summary="", result="it is done, I think")
         return agreeing(assignment)
 
-    run = await sol_of(tmp_path, ScriptedWorker(script)).arun_workflow(file(tmp_path, text), "x")
+    run = await sol_of(tmp_path, ScriptedWorker(script)).asolve(loaded(tmp_path, text), task="x")
     assert run.status == "success"
     assert [one.goal for one in told] == ["do a", "do a", "do b", "worth it after 1 rounds?"]
     assert "no status tag that chooses a rule" in told[1].context
     assert told[1].context.endswith("It was:\nit is done, I think")
     assert told[3].context.startswith("Workflow 'loop' goes round in a cycle: a > b.")
     assert "[JUDGE:1] if: no" in told[3].expected_output.description
-    assert run.state.visit("a#1").counts["attempt"] == 2
+    assert run.state.nodes["a#1"].counts["attempt"] == 2
 
 
 async def test_called_workflow_gets_the_texts_that_its_caller_gives(tmp_path: Path) -> None:
@@ -226,7 +224,7 @@ steps:
     )
     worker = ScriptedWorker(agreeing)
     sol = sol_of(tmp_path, worker)
-    run = await sol.arun_workflow(tmp_path / "w.yaml", "x")
+    run = await sol.asolve(Workflow.load(tmp_path / "w.yaml"), task="x")
     assert (run.status, list(run.state.nodes)) == ("success", ["", "s#1", "s#1/t#1"])
     given = worker.deliveries[0][0]
     assert "from the top" in given.context

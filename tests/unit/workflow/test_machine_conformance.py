@@ -11,16 +11,15 @@ import pytest
 from luna.protocol import Assignment, Success
 from luna.testing import ScriptedWorker
 from sol.journal import MemoryJournal
+from sol.solver import Sol
 from sol.workflow.machine import (
     Finding,
     NotAWorkflowError,
-    Options,
+    Workflow,
     WorkflowError,
-    WorkflowSol,
-    check_program,
-    load_program,
+    check_workflow,
 )
-from sol.workflow.machine.definition import Step, Workflow
+from sol.workflow.machine.definition import Definition, Step
 from sol.workflow.machine.fields import ABORT, COMPLETE
 
 FILES = Path(__file__).resolve().parents[3].parent / "shared" / "conformance"
@@ -64,19 +63,19 @@ def test_real_files_load_or_are_refused_for_a_right_reason(capsys: pytest.Captur
 
 def outcome(path: Path) -> tuple[Sequence[Finding], object]:
     try:
-        return check_program(load_program(path)), "loaded"
+        return check_workflow(Workflow.load(path)), "loaded"
     except WorkflowError as error:
         return error.findings, type(error)
 
 
-def ways(workflow: Workflow, end: str) -> Iterator[dict[str, int]]:
+def ways(definition: Definition, end: str) -> Iterator[dict[str, int]]:
     """For each step the rule that leads towards an end, if there is a way."""
     towards: dict[str, int] = {}
     known = {end}
     while True:
         new = {
             step.name: index
-            for step in workflow.steps
+            for step in definition.steps
             if step.name not in towards
             for index, rule in reversed(list(enumerate(step.rules)))
             if rule.rule.next in known
@@ -85,13 +84,13 @@ def ways(workflow: Workflow, end: str) -> Iterator[dict[str, int]]:
             break
         towards |= new
         known |= set(new)
-    if workflow.initial_step in towards:
+    if definition.initial_step in towards:
         yield towards
 
 
-def answers(workflow: Workflow, towards: dict[str, int]) -> Any:
+def answers(definition: Definition, towards: dict[str, int]) -> Any:
     """A worker's script: it takes the rule that leads towards the end."""
-    inner: dict[str, tuple[Step, Step]] = {c.name: (c, s) for s in workflow.steps for c in s.parallel}
+    inner: dict[str, tuple[Step, Step]] = {c.name: (c, s) for s in definition.steps for c in s.parallel}
 
     def script(assignment: Assignment) -> Success:
         tags = re.findall(r"\[([^\]]+):([0-9]+)\] if: (.*)", assignment.expected_output.description)
@@ -107,11 +106,11 @@ def answers(workflow: Workflow, towards: dict[str, int]) -> Any:
 
 
 async def run_to(path: Path, end: str, workspace: Path) -> tuple[Any, ScriptedWorker] | None:
-    workflow = load_program(path).workflow
-    for towards in ways(workflow, end):
-        worker = ScriptedWorker(answers(workflow, towards))
-        sol = WorkflowSol(worker=worker, store=MemoryJournal(), workspace=workspace)
-        return await sol.arun_workflow(path, "explain {x!r} and {{ 7*7 }}"), worker
+    definition = Workflow.load(path).definition
+    for towards in ways(definition, end):
+        worker = ScriptedWorker(answers(definition, towards))
+        sol = Sol(worker=worker, store=MemoryJournal(), workspace=workspace)
+        return await sol.asolve(Workflow.load(path), task="explain {x!r} and {{ 7*7 }}"), worker
     return None
 
 
@@ -122,15 +121,15 @@ async def test_early_workflows_run_to_complete(path: Path, tmp_path: Path) -> No
     assert done is not None
     run, worker = done
     assert run.status == "success"
-    visits = [visit for visit in run.state.visits if visit.path and not run.state.within(visit)]
+    visits = [visit for visit in run.state.nodes.values() if visit.path and not run.state.within(visit)]
     assert sum(worker.calls.values()) == len(visits)
     reports = {report.name for visit in visits for report in _step(path, visit).reports}
-    written = tmp_path / run.state.config["report_dir"]
+    written = tmp_path / run.state.config.report_dir
     assert {file.name for file in written.glob("*")} == reports
 
 
 def _step(path: Path, visit: Any) -> Step:
-    steps = {step.name: step for step, _ in load_program(path).workflow.every_step()}
+    steps = {step.name: step for step, _ in Workflow.load(path).definition.every_step()}
     return steps[visit.step]
 
 
@@ -141,10 +140,10 @@ async def test_early_workflows_run_to_abort(path: Path, tmp_path: Path) -> None:
     if done is None:
         # A file without a way to ABORT ends otherwise than well only by its step limit.
         assert path.stem == "magi"
-        workflow = load_program(path).workflow
-        worker = ScriptedWorker(answers(workflow, next(ways(workflow, COMPLETE))))
-        sol = WorkflowSol(worker=worker, store=MemoryJournal(), workspace=tmp_path)
-        run = await sol.arun_workflow(path, "decide", Options(max_steps=2))
+        definition = Workflow.load(path).definition
+        worker = ScriptedWorker(answers(definition, next(ways(definition, COMPLETE))))
+        sol = Sol(worker=worker, store=MemoryJournal(), workspace=tmp_path)
+        run = await sol.asolve(Workflow.load(path), task="decide", max_steps=2)
         assert (run.status, sum(worker.calls.values())) == ("exhausted", 2)
         return
     assert (done[0].status, done[0].state.root.kind) == ("failed", "aborted")

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from sol.tree.events import Event, EventType
+from sol.tree.effects import Judged
+from sol.tree.events import Answered, Event
+from sol.tree.values import ReportData
 from sol.workflow.machine.state import text_of
 from tests.unit.workflow.walk import (
     LOOP,
     ONE,
+    RESUMED,
     failed,
     lost,
+    more_steps,
     stuck,
     success,
     tag,
@@ -57,8 +61,7 @@ def test_verdict_is_never_read_from_prose() -> None:
     ],
 )
 def test_structured_verdict_chooses_the_rule(result: dict[str, str], status: str) -> None:
-    report = {"status": "SUCCESS", "summary": "", "result": result}
-    assert walk(ONE, {"plan": [report]}).status == status
+    assert walk(ONE, {"plan": [ReportData("SUCCESS", result=result)]}).status == status
 
 
 def test_structured_values_are_read_by_when() -> None:
@@ -91,20 +94,20 @@ steps:
 
     def answer(visit: Any, command: Any) -> Any:
         if command.kind == "rule":
-            return {"holds": command.because["question"] == "Hopeless?", "reason": "since so"}
+            return Judged(command.because.question == "Hopeless?", "since so")
         return success("no tag")
 
     done = walk(text, answer)
     # The label above asks for a tag once more; then both questions are put, each once.
     assert done.started == ["plan#1", "plan#1 rule", "plan#1 rule"]
     assert done.machine.root.kind == "aborted"
-    assert done.machine.nodes["plan#1"].decisions[-1]["reason"] == "since so"
+    assert done.machine.nodes["plan#1"].decisions[-1].reason == "since so"
     assert walk(text, {"plan": [1]}).started == ["plan#1"]
 
     broken = walk(text, lambda visit, command: lost() if command.kind == "rule" else success("x"))
     assert (broken.status, broken.machine.root.resumable) == ("failed", True)
     broken.answer = answer
-    broken.take(Event(EventType.RESUMED, "")).run()
+    broken.take(RESUMED).run()
     assert broken.started == ["plan#1", "plan#1 rule", "plan#1 rule", "plan#1 rule"]
     assert broken.machine.root.kind == "aborted"
 
@@ -119,7 +122,7 @@ def test_question_waits_and_its_answer_runs_the_step_again() -> None:
     done = walk(ONE, lambda visit, command: tag(visit, 1) if command.n > 1 else stuck("which?", "Which one?"))
     assert done.status == "waiting"
     assert done.machine.nodes["plan#1"].question == "Which one?"
-    done.take(Event(EventType.ANSWERED, "plan#1", {"text": "the second"})).run()
+    done.take(Event("plan#1", Answered("the second"))).run()
     assert (done.status, done.started, done.machine.inputs) == ("success", ["plan#1", "plan#1"], ["the second"])
     assert done.machine.iteration == 1
 
@@ -140,7 +143,7 @@ def test_rule_may_ask_before_it_runs_the_step_again() -> None:
     done = walk(ASKING, lambda visit, command: tag(visit, 1 if command.n > 1 else 2), interactive=True)
     assert done.status == "waiting"
     assert done.machine.nodes["plan#1"].question == "plan#1 says [PLAN:2]\n\n1 or 2"
-    done.take(Event(EventType.ANSWERED, "plan#1", {"text": "1"})).run()
+    done.take(Event("plan#1", Answered("1"))).run()
     assert (done.status, done.started) == ("success", ["plan#1", "plan#1"])
 
 
@@ -153,7 +156,7 @@ def test_interactive_rule_is_not_there_when_nobody_answers() -> None:
 def test_step_limit_ends_the_run_and_more_steps_let_it_go_on() -> None:
     done = walk(LOOP.split("loop_monitors")[0], {"review": [2, 1], "fix": [1]}, max_steps=2)
     assert (done.status, done.machine.root.kind, done.machine.root.resumable) == ("exhausted", "step_limit", True)
-    done.take(Event(EventType.RESUMED, "", {"config": {"max_steps": 5}})).run()
+    done.take(more_steps(5)).run()
     assert (done.status, done.started) == ("success", ["review#1", "fix#1", "review#2"])
 
 
@@ -193,13 +196,13 @@ def test_monitor_does_not_fire_when_the_cycle_is_left_or_broken() -> None:
 @pytest.mark.parametrize(
     ("report", "text"),
     [
-        ({"result": "words"}, "words"),
-        ({"result": {"text": "words", "more": 1}}, "words"),
-        ({"result": {"a": 1}}, '{"a": 1}'),
-        ({"result": None, "summary": "short"}, "short"),
-        ({"status": "STUCK", "blocker": "wall"}, "wall"),
-        ({}, ""),
+        (ReportData("SUCCESS", result="words"), "words"),
+        (ReportData("SUCCESS", result={"text": "words", "more": 1}), "words"),
+        (ReportData("SUCCESS", result={"a": 1}), '{"a": 1}'),
+        (ReportData("SUCCESS", summary="short"), "short"),
+        (ReportData("STUCK", blocker="wall"), "wall"),
+        (ReportData("SUCCESS"), ""),
     ],
 )
-def test_text_of_a_report(report: dict[str, Any], text: str) -> None:
+def test_text_of_a_report(report: ReportData, text: str) -> None:
     assert text_of(report) == text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sol.workflow.machine import check, parse_workflow
+from sol.workflow.machine import check, parse_definition
 from sol.workflow.machine.fields import StepFields
 from sol.workflow.machine.template import NAMES
 
@@ -19,7 +19,7 @@ def block(language: str) -> str:
 
 
 def test_example_has_no_findings(tmp_path: Path) -> None:
-    assert check(parse_workflow(block("yaml"), source="note.yaml", directory=tmp_path)) == []
+    assert check(parse_definition(block("yaml"), source="note.yaml", directory=tmp_path)) == []
 
 
 def test_example_runs_from_python(

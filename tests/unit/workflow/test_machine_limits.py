@@ -9,8 +9,9 @@ import pytest
 from luna.protocol import Assignment, Failed, Stuck, Success
 from luna.testing import ScriptedWorker
 from sol.journal import MemoryJournal
-from sol.workflow.machine import WorkflowSol
-from tests.unit.workflow.running import ASK, PAR, agreeing, file, sol_of
+from sol.solver import Sol
+from sol.workflow.machine import Workflow
+from tests.unit.workflow.running import ASK, PAR, agreeing, file, loaded, sol_of
 
 
 async def test_sub_steps_run_side_by_side_unless_something_says_otherwise(tmp_path: Path) -> None:
@@ -22,7 +23,7 @@ async def test_sub_steps_run_side_by_side_unless_something_says_otherwise(tmp_pa
         return [go, agreeing(assignment)] if assignment.goal != "the last" else agreeing(assignment)
 
     worker = ScriptedWorker(script)
-    run = await sol_of(tmp_path, worker).arun_workflow(file(tmp_path, PAR), "x")
+    run = await sol_of(tmp_path, worker).asolve(loaded(tmp_path, PAR), task="x")
     assert (run.status, worker.most_running) == ("success", 2)
 
 
@@ -36,13 +37,13 @@ async def test_run_that_solves_a_step_keeps_to_its_own_depth(tmp_path: Path) -> 
         return Stuck(blocker="too much at once") if assignment.goal == "make it upper case" else agreeing(assignment)
 
     sol = sol_of(tmp_path, ScriptedWorker(script))
-    run = await sol.arun_workflow(file(tmp_path, SOLVE), "x")
+    run = await sol.asolve(loaded(tmp_path, SOLVE), task="x")
     child = await sol.load(run.state.nodes["s#1"].partial["run"])
-    assert child.state.config["strategy"]["max_depth"] == 16
+    assert child.state.config.strategy["max_depth"] == 16
     shallow = sol_of(tmp_path, ScriptedWorker(script), max_depth=1)
-    run = await shallow.arun_workflow(file(tmp_path, SOLVE), "x")
+    run = await shallow.asolve(loaded(tmp_path, SOLVE), task="x")
     child = await shallow.load(run.state.nodes["s#1"].partial["run"])
-    assert child.state.config["strategy"]["max_depth"] == 1
+    assert child.state.config.strategy["max_depth"] == 1
 
 
 class Dying(MemoryJournal):
@@ -59,8 +60,8 @@ class Dying(MemoryJournal):
 async def test_run_that_solves_a_step_is_found_again_though_its_id_was_not_recorded(tmp_path: Path) -> None:
     journal = Dying()
     worker = ScriptedWorker(agreeing)
-    sol = WorkflowSol(worker=worker, store=journal, workspace=tmp_path)
-    live = await sol.start_workflow(file(tmp_path, SOLVE), "x")
+    sol = Sol(worker=worker, store=journal, workspace=tmp_path)
+    live = await sol.start(loaded(tmp_path, SOLVE), task="x")
     with pytest.raises(RuntimeError, match="the process dies"):
         await live.wait()
     journal.dying = False
@@ -71,7 +72,7 @@ async def test_run_that_solves_a_step_is_found_again_though_its_id_was_not_recor
 async def test_retried_step_is_solved_by_a_new_run(tmp_path: Path) -> None:
     sol = sol_of(tmp_path, ScriptedWorker(lambda assignment: Failed(reason="no way")), strategy="single")
     path = file(tmp_path, SOLVE.replace("halve", "single"))
-    run = await sol.arun_workflow(path, "x")
+    run = await sol.asolve(Workflow.load(path), task="x")
     first = run.state.nodes["s#1"].partial["run"]
     assert (run.status, run.state.root.kind) == ("failed", "not_solved")
     sol.worker = ScriptedWorker(agreeing)

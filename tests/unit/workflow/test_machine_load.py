@@ -9,16 +9,16 @@ from sol.errors import NotFoundError
 from sol.workflow.machine import (
     DefinitionChangedError,
     NotAWorkflowError,
+    Workflow,
     WorkflowError,
-    check_program,
-    load_program,
-    load_workflow,
-    parse_workflow,
+    check_workflow,
+    load_definition,
+    parse_definition,
     to_mermaid,
 )
 from sol.workflow.machine.catalog import find_workflow, known_workflows
-from sol.workflow.machine.program import changes
-from tests.unit.workflow.walk import LOOP, PARALLEL, messages, program_in, program_of
+from sol.workflow.machine.workflow import changes
+from tests.unit.workflow.walk import LOOP, PARALLEL, messages, workflow_in, workflow_of
 
 HEAD = "name: w\nsteps:\n"
 
@@ -39,9 +39,9 @@ def test_sound_workflows_have_no_findings() -> None:
 def test_not_a_workflow_is_said_in_so_many_words(tmp_path: Path) -> None:
     for text in ("language: en\n", "- a\n", "steps: 3\n"):
         with pytest.raises(NotAWorkflowError, match="not a workflow: it has no list of steps"):
-            parse_workflow(text, source="config.yaml", directory=tmp_path)
+            parse_definition(text, source="config.yaml", directory=tmp_path)
     with pytest.raises(WorkflowError, match="cannot be read"):
-        load_workflow(tmp_path / "missing.yaml")
+        load_definition(tmp_path / "missing.yaml")
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_doubts_are_warnings_with_their_place(text: str, message: str) -> None:
 def test_words_and_numbers_keep_their_type() -> None:
     text = HEAD + "  - name: no\n    instruction: on\n    rules:\n      - {condition: yes, next: on}\n"
     text += "  - name: on\n    instruction: 'x'\n    rules: [{condition: 'off', next: COMPLETE}]\n"
-    workflow = program_of(text).workflow
-    assert [one.name for one in workflow.steps] == ["no", "on"]
-    assert workflow.steps[0].rules[0].rule.verdict == "yes"
+    definition = workflow_of(text).definition
+    assert [one.name for one in definition.steps] == ["no", "on"]
+    assert definition.steps[0].rules[0].rule.verdict == "yes"
     assert any("must be true or false" in one for one in messages(one_rule("ok") + "    edit: yes\n", "error"))
     assert messages(one_rule("1.10"), "error")[0].endswith("Put it in quotes.")
-    assert program_of(one_rule("007")).workflow.steps[0].rules[0].rule.verdict == "007"
+    assert workflow_of(one_rule("007")).definition.steps[0].rules[0].rule.verdict == "007"
 
 
 @pytest.mark.case("YAML-02")
@@ -143,12 +143,12 @@ def test_workflows_that_call_each_other_in_a_cycle_are_refused(tmp_path: Path) -
         return f"name: {name}\nsteps:\n{step}"
 
     with pytest.raises(WorkflowError, match=r"in a cycle: a\.yaml > b\.yaml > c\.yaml > a\.yaml") as error:
-        program_in(tmp_path, a=calls("a", "b"), b=calls("b", "c"), c=calls("c", "a"))
+        workflow_in(tmp_path, a=calls("a", "b"), b=calls("b", "c"), c=calls("c", "a"))
     assert "c.yaml:4:11: error" in str(error.value)
     with pytest.raises(WorkflowError, match="calls 'gone', and there is no such workflow beside this one"):
-        program_in(tmp_path, a=calls("a", "gone"))
+        workflow_in(tmp_path, a=calls("a", "gone"))
     with pytest.raises(WorkflowError, match=r"cycle: a\.yaml > a\.yaml"):
-        program_in(tmp_path, a=calls("a", "a"))
+        workflow_in(tmp_path, a=calls("a", "a"))
 
 
 CALLED = """
@@ -173,7 +173,7 @@ def test_callers_and_called_workflows_must_fit(tmp_path: Path) -> None:
 
     def found(args: str, label: str) -> list[str]:
         text = caller.replace("{args}", args).replace("{label}", label)
-        return [one.message for one in check_program(program_in(tmp_path, w=text, called=CALLED))]
+        return [one.message for one in check_workflow(workflow_in(tmp_path, w=text, called=CALLED))]
 
     assert found("{what: do the thing}", "again") == []
     assert found("{}", "again") == ["step 's': called needs the argument 'what'; add it to args"]
@@ -191,22 +191,22 @@ def test_texts_are_found_beside_the_workflow(tmp_path: Path) -> None:
     (tmp_path / "secret.env").write_text("KEY=1", encoding="utf-8")
     text = one_rule("ok").replace("do it", "plan") + "    persona: coder\n    policy: [style, ../secret.env]\n"
     (inner / "w.yaml").write_text(text + "policies: {style: ../style.md}\n", encoding="utf-8")
-    found = load_workflow(inner / "w.yaml").steps[0]
+    found = load_definition(inner / "w.yaml").steps[0]
     assert [one.text for one in found.facets] == ["You code.", "Plan {task}.", "Be brief.", None]
 
 
 def test_texts_may_come_from_the_caller(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text(one_rule("ok").replace("do it", "plan"), encoding="utf-8")
-    program = load_program(tmp_path / "w.yaml", texts=lambda kind, name: f"{kind} {name}")
-    assert program.asks(program.workflow.steps[0], program.root, {})["instruction"] == ["instruction plan"]
+    workflow = Workflow.load(tmp_path / "w.yaml", texts=lambda kind, name: f"{kind} {name}")
+    assert workflow.asks(workflow.definition.steps[0], workflow.root, {})["instruction"] == ["instruction plan"]
 
 
 @pytest.mark.case("RES-03")
 def test_changes_are_named_by_step_and_field() -> None:
-    before = program_of(PARALLEL).fingerprint()
-    assert changes(before, program_of("# a comment\n" + PARALLEL + "\n\n").fingerprint()) == []
+    before = workflow_of(PARALLEL).fingerprint()
+    assert changes(before, workflow_of("# a comment\n" + PARALLEL + "\n\n").fingerprint()) == []
     after = PARALLEL.replace("fix it", "fix it all").replace("name: a,", "name: c,") + "max_steps: 3\n"
-    assert changes(before, program_of(after).fingerprint()) == [
+    assert changes(before, workflow_of(after).fingerprint()) == [
         "w.yaml: max_steps changed",
         "w.yaml: step 'a' removed",
         "w.yaml: step 'c' added",
@@ -218,7 +218,7 @@ def test_changes_are_named_by_step_and_field() -> None:
 
 def test_errors_pickle() -> None:
     with pytest.raises(WorkflowError) as error:
-        parse_workflow(step("    rules: 3\n"), source="w.yaml", directory=Path())
+        parse_definition(step("    rules: 3\n"), source="w.yaml", directory=Path())
     for one in (error.value, DefinitionChangedError("r", ["a changed"])):
         again = pickle.loads(pickle.dumps(one))
         assert (type(again), str(again)) == (type(one), str(one))
@@ -228,7 +228,7 @@ def test_shipped_workflows_are_sound_and_have_all_their_texts() -> None:
     known = known_workflows()
     assert sorted(known) == ["research", "review"]
     for path in known.values():
-        assert check_program(load_program(path)) == []
+        assert check_workflow(Workflow.load(path)) == []
 
 
 def test_workflows_are_found_by_name_or_path(tmp_path: Path) -> None:
@@ -238,6 +238,8 @@ def test_workflows_are_found_by_name_or_path(tmp_path: Path) -> None:
     assert find_workflow("review", tmp_path) == own
     assert find_workflow(str(own)) == own
     assert find_workflow("review").parent.name == "workflows"
+    assert Workflow.load("review").name == "review"
+    assert Workflow.load(str(own)).name == "par"
     with pytest.raises(NotFoundError, match="did you mean 'review'"):
         find_workflow("reveiw", tmp_path)
     with pytest.raises(NotFoundError, match="no workflow file"):
@@ -245,19 +247,19 @@ def test_workflows_are_found_by_name_or_path(tmp_path: Path) -> None:
 
 
 def test_diagram_has_every_step_and_arrow_and_no_markup_of_its_own() -> None:
-    text = to_mermaid(program_of(LOOP.replace("condition: hopeless", "condition: 'x\"] --> <b>'")).workflow)
+    text = to_mermaid(workflow_of(LOOP.replace("condition: hopeless", "condition: 'x\"] --> <b>'")).definition)
     assert text.startswith("flowchart TD\n")
     assert 's0["review"]' in text
     assert 's0 -- "good" --> done' in text
     assert 'm0 -. "go on" .-> s0' in text
     assert '"x#34;#93; --#62; #60;b#62;"' in text
-    assert "subgraph s0" in to_mermaid(program_of(PARALLEL).workflow)
+    assert "subgraph s0" in to_mermaid(workflow_of(PARALLEL).definition)
 
 
 def test_diagram_of_calls_returns_and_unknown_steps(tmp_path: Path) -> None:
     text = "name: w\nsubworkflow: {returns: [x]}\nsteps:\n  - name: s\n    call: c\n    rules:\n"
     text += "      - {condition: a, return: x}\n      - {otherwise: true, next: gone}\n"
-    drawn = to_mermaid(parse_workflow(text, source="w.yaml", directory=tmp_path))
+    drawn = to_mermaid(parse_definition(text, source="w.yaml", directory=tmp_path))
     assert 's0[["s: c"]]' in drawn
     assert "--> r0" in drawn
     assert 'unknown["gone"]' in drawn or "--> unknown" in drawn

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from sol.tree.events import Event, EventType
 from sol.tree.node import State
 from tests.unit.workflow.walk import (
     CALLER,
@@ -14,10 +13,11 @@ from tests.unit.workflow.walk import (
     by_step,
     calling,
     failed,
-    program_in,
+    more_steps,
     success,
     tag,
     walk,
+    workflow_in,
 )
 
 
@@ -26,23 +26,23 @@ def test_parallel_step_goes_by_the_verdicts_of_its_sub_steps() -> None:
     done = walk(PARALLEL, {"a": [1, 1], "b": [2, 1], "fix": [1]})
     assert done.status == "success"
     assert done.started == ["reviews#1/a", "reviews#1/b", "fix#1", "reviews#2/a", "reviews#2/b"]
-    assert done.machine.visit("reviews#1").verdict == 'any("needs_fix")'
-    assert [done.machine.visit(f"reviews#1/{name}").verdict for name in "ab"] == ["approved", "needs_fix"]
+    assert done.machine.nodes["reviews#1"].verdict == 'any("needs_fix")'
+    assert [done.machine.nodes[f"reviews#1/{name}"].verdict for name in "ab"] == ["approved", "needs_fix"]
     assert done.machine.iteration == 3
 
 
 def test_combined_text_of_a_parallel_step_goes_to_the_next_in_file_order() -> None:
     done = walk(PARALLEL, {"a": [1], "b": [2], "fix": [2]})
     text = "## a\nreviews#1/a says [A:1]\n\n---\n\n## b\nreviews#1/b says [B:2]"
-    assert done.machine.visit("reviews#1").text == text
+    assert done.machine.nodes["reviews#1"].text == text
 
 
 @pytest.mark.req("R05")
 def test_sub_step_without_verdict_is_undetermined() -> None:
     done = walk(PARALLEL, {"a": [success("?")], "b": [2], "fix": [2]})
-    assert done.machine.visit("reviews#1/a").state == State.SUCCESS
-    assert done.machine.visit("reviews#1/a").verdict is None
-    assert done.machine.visit("reviews#1").verdict == 'any("needs_fix")'
+    assert done.machine.nodes["reviews#1/a"].state == State.SUCCESS
+    assert done.machine.nodes["reviews#1/a"].verdict is None
+    assert done.machine.nodes["reviews#1"].verdict == 'any("needs_fix")'
     # Undetermined keeps all("approved") from holding, and then nothing holds.
     assert walk(PARALLEL, {"a": [success("?")], "b": [1]}).machine.root.kind == "no_rule"
 
@@ -50,7 +50,7 @@ def test_sub_step_without_verdict_is_undetermined() -> None:
 def test_failed_sub_step_fails_its_step_after_the_others_are_done() -> None:
     done = walk(PARALLEL, {"a": [failed("boom")], "b": [1]})
     assert done.started == ["reviews#1/a", "reviews#1/b"]
-    assert done.machine.visit("reviews#1/b").verdict == "approved"
+    assert done.machine.nodes["reviews#1/b"].verdict == "approved"
     assert (done.status, done.machine.root.reason) == ("failed", "Step 'a': boom")
 
 
@@ -85,18 +85,18 @@ def test_called_workflow_answers_its_caller_and_shares_the_step_limit(tmp_path: 
     def answer(visit: Any, command: Any) -> Any:
         return tag(visit, 2 if visit.path == "gate#1/check#1" else 1)
 
-    done = Walk(program_in(tmp_path, caller=CALLER, child=CHILD), answer).run()
+    done = Walk(workflow_in(tmp_path, caller=CALLER, child=CHILD), answer).run()
     assert (done.status, done.machine.iteration) == ("success", 3)
     assert done.started == ["gate#1/check#1", "fix#1", "gate#2/check#1"]
-    assert [done.machine.visit(path).verdict for path in ("gate#1", "gate#2")] == ["needs_fix", "COMPLETE"]
+    assert [done.machine.nodes[path].verdict for path in ("gate#1", "gate#2")] == ["needs_fix", "COMPLETE"]
     assert done.machine.root.result == "gate#2/check#1 says [CHECK:1]"
 
-    short = Walk(program_in(tmp_path, caller=CALLER, child=CHILD), answer, max_steps=2).run()
+    short = Walk(workflow_in(tmp_path, caller=CALLER, child=CHILD), answer, max_steps=2).run()
     assert (short.status, short.machine.root.reason.split(";")[0]) == (
         "exhausted",
         "Step 'gate': The limit of 2 steps is reached",
     )
-    short.take(Event(EventType.RESUMED, "", {"config": {"max_steps": 3}})).run()
+    short.take(more_steps(3)).run()
     assert (short.status, short.started) == ("success", ["gate#1/check#1", "fix#1", "gate#2/check#1"])
 
 
@@ -117,8 +117,8 @@ steps:
       - {name: gate, call: child}
     rules: [{condition: all("COMPLETE"), next: COMPLETE}, {condition: any("needs_fix"), next: ABORT}]
 """
-    program = program_in(tmp_path, parent=parent, child=CHILD)
-    assert Walk(program, by_step({"own": [1], "check": [1]})).run().status == "success"
-    done = Walk(program, by_step({"own": [1], "check": [2]})).run()
-    assert done.machine.visit("both#1/gate").verdict == "needs_fix"
+    workflow = workflow_in(tmp_path, parent=parent, child=CHILD)
+    assert Walk(workflow, by_step({"own": [1], "check": [1]})).run().status == "success"
+    done = Walk(workflow, by_step({"own": [1], "check": [2]})).run()
+    assert done.machine.nodes["both#1/gate"].verdict == "needs_fix"
     assert done.machine.root.kind == "aborted"

@@ -9,15 +9,15 @@ from luna.protocol import Failed, Success
 from luna.testing import ScriptedWorker
 from sol.errors import ConflictError
 from sol.strategy.schema import Budget
-from sol.workflow.machine import DefinitionChangedError
-from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, asking, file, sol_of
+from sol.workflow.machine import DefinitionChangedError, Workflow
+from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, asking, file, loaded, sol_of
 
 
 async def test_interrupted_run_goes_on_without_running_finished_sub_steps_again(tmp_path: Path) -> None:
     never = asyncio.Event()
     worker = ScriptedWorker({"do a": agreeing, "do b": [never, Success(summary="")], "the last": agreeing})
     sol = sol_of(tmp_path, worker)
-    live = await sol.start_workflow(file(tmp_path, PAR), "x")
+    live = await sol.start(loaded(tmp_path, PAR), task="x")
     async for event in live.events():
         if event.node == "both#1/a" and event.type == "settled":
             break
@@ -41,7 +41,7 @@ async def test_changed_definition_is_refused_or_accepted_and_comments_do_not_mat
     path = file(tmp_path, ABC)
 
     async def stopped() -> str:
-        live = await sol.start_workflow(path, "x")
+        live = await sol.start(Workflow.load(path), task="x")
         async for event in live.events():
             if event.node == "c#1" and event.type == "started":
                 break
@@ -63,7 +63,7 @@ async def test_changed_definition_is_refused_or_accepted_and_comments_do_not_mat
     assert error.value.changes == ("w.yaml: step 'c': knowledge changed",)
     again = await sol.aresume(runs[1], accept_changes=True)
     assert (again.status, dict(worker.calls)) == ("success", {"do c": 1})
-    assert again.state.visit("c#1").stale
+    assert again.state.nodes["c#1"].stale
     assert "two" in worker.deliveries[-1][0].context
 
     worker.calls.clear()
@@ -89,15 +89,15 @@ steps:
 """
     worker = ScriptedWorker(agreeing)
     sol = sol_of(tmp_path, worker, budget=Budget(calls=5))
-    run = await sol.arun_workflow(file(tmp_path, text), "x")
+    run = await sol.asolve(loaded(tmp_path, text), task="x")
     assert run.status == "success"
     child = await sol.load(run.state.nodes["solve#1"].partial["run"])
     assert (child.status, child.result) == ("success", run.result)
-    assert child.state.config["strategy"]["budget"]["calls"] == 4
+    assert child.state.config.strategy["budget"]["calls"] == 4
     assert run.spent.calls == 2
 
     failing = sol_of(tmp_path, ScriptedWorker(lambda a: agreeing(a) if "plan " in a.goal else Failed(reason="no way")))
-    failed = await failing.arun_workflow(file(tmp_path, text), "x")
+    failed = await failing.asolve(loaded(tmp_path, text), task="x")
     assert (failed.status, failed.state.root.kind) == ("failed", "not_solved")
 
 
@@ -105,7 +105,7 @@ async def test_interrupted_child_run_is_taken_up_again(tmp_path: Path) -> None:
     text = ASK.replace("instruction: choose one", "instruction: solve what is in w.yaml, solve: single")
     never = asyncio.Event()
     sol = sol_of(tmp_path, ScriptedWorker(lambda assignment: [never]))
-    live = await sol.start_workflow(file(tmp_path, text), "x")
+    live = await sol.start(loaded(tmp_path, text), task="x")
     async for event in live.events():
         if event.type == "progressed":
             break
@@ -123,7 +123,7 @@ async def test_interrupted_child_run_is_taken_up_again(tmp_path: Path) -> None:
 async def test_budget_ends_the_run_and_a_wider_one_lets_it_go_on(tmp_path: Path) -> None:
     worker = ScriptedWorker(agreeing)
     sol = sol_of(tmp_path, worker, budget=Budget(calls=1))
-    run = await sol.arun_workflow(file(tmp_path, ABC.replace(", knowledge: facts", "")), "x")
+    run = await sol.asolve(loaded(tmp_path, ABC.replace(", knowledge: facts", "")), task="x")
     assert (run.status, worker.calls.total(), run.resumable) == ("exhausted", 1, True)
     assert "budget of 1 calls" in run.reason
     sol.budget = Budget(calls=9)
@@ -134,7 +134,7 @@ async def test_budget_ends_the_run_and_a_wider_one_lets_it_go_on(tmp_path: Path)
 async def test_requests_about_a_changed_workflow_are_refused_but_cancelling_always_works(tmp_path: Path) -> None:
     sol = sol_of(tmp_path, ScriptedWorker(asking))
     path = file(tmp_path, ASK)
-    first, second = [(await sol.arun_workflow(path, "x")).id for _ in range(2)]
+    first, second = [(await sol.asolve(Workflow.load(path), task="x")).id for _ in range(2)]
     file(tmp_path, ASK.replace("name: s", "name: t"))
     answer = {"node": "s#1", "text": "the red one"}
     with pytest.raises(DefinitionChangedError):
@@ -148,7 +148,7 @@ async def test_requests_about_a_changed_workflow_are_refused_but_cancelling_alwa
 
 async def test_retry_of_a_run_is_refused_unless_it_has_ended_with_the_step(tmp_path: Path) -> None:
     sol = sol_of(tmp_path, ScriptedWorker({"do a": agreeing, "do b": Failed(reason="no way")}))
-    run = await sol.arun_workflow(file(tmp_path, ABC.replace(", knowledge: facts", "")), "x")
+    run = await sol.asolve(loaded(tmp_path, ABC.replace(", knowledge: facts", "")), task="x")
     assert run.status == "failed"
     with pytest.raises(ConflictError, match=r"Step 'a#1' of run .* is success; it cannot be asked to retry"):
         await sol.start_again(run.id, ask={"kind": "retry", "node": "a#1", "note": "n"})

@@ -9,15 +9,16 @@ import pytest
 
 from luna.protocol import Usage
 from luna.testing import ScriptedWorker
-from sol.core.requests import Answered, Judged, RuleRequest
 from sol.errors import ConflictError, NotFoundError, TaskError
-from sol.workflow.machine import Options, WorkflowError, compile_workflow
-from tests.unit.workflow.running import ASK, ONE, PAR, agreeing, asking, file, sol_of
+from sol.taskgraph import compile_workflow
+from sol.tree.effects import Answered, Judged, RuleRequest
+from sol.workflow.machine import WorkflowError
+from tests.unit.workflow.running import ASK, ONE, PAR, agreeing, asking, file, loaded, sol_of
 
 
 async def test_step_limit_given_by_the_caller_counts_even_if_it_is_zero(tmp_path: Path) -> None:
     worker = ScriptedWorker(agreeing)
-    run = await sol_of(tmp_path, worker).arun_workflow(file(tmp_path, ONE), "x", Options(max_steps=0))
+    run = await sol_of(tmp_path, worker).asolve(loaded(tmp_path, ONE), task="x", max_steps=0)
     assert (run.status, worker.calls.total()) == ("exhausted", 0)
 
 
@@ -42,14 +43,14 @@ async def test_what_cannot_work_is_refused_before_anything_starts(
 ) -> None:
     worker = ScriptedWorker(agreeing)
     with pytest.raises(WorkflowError) as error:
-        await sol_of(tmp_path, worker).arun_workflow(file(tmp_path, change(ONE)), "x")
+        await sol_of(tmp_path, worker).asolve(loaded(tmp_path, change(ONE)), task="x")
     assert message in str(error.value)
     assert worker.calls.total() == 0
 
 
 async def test_empty_task_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TaskError):
-        await sol_of(tmp_path, ScriptedWorker(agreeing)).arun_workflow(file(tmp_path, ONE), " ")
+        await sol_of(tmp_path, ScriptedWorker(agreeing)).asolve(loaded(tmp_path, ONE), task=" ")
 
 
 class Judge:
@@ -71,18 +72,18 @@ async def test_ai_rules_are_asked_of_sol(tmp_path: Path) -> None:
         "rules: [{condition: 'ai(\"Bad?\")', next: ABORT}, {condition: 'ai(\"Done?\")', next: COMPLETE}]",
     )
     judge = Judge({"Bad?": False, "Done?": True})
-    run = await sol_of(tmp_path, ScriptedWorker(agreeing), planner=judge).arun_workflow(file(tmp_path, text), "x")
+    run = await sol_of(tmp_path, ScriptedWorker(agreeing), planner=judge).asolve(loaded(tmp_path, text), task="x")
     assert run.status == "success"
     assert [one.question for one in judge.asked] == ["Bad?", "Done?"]
     assert judge.asked[0].material == {"step": "do", "answer": "Do it. ", "children": []}
-    assert "tags" not in judge.asked[0].assignment["expected_output"]["description"]
+    assert "tags" not in judge.asked[0].assignment.expected_output.description
     assert run.spent.calls == 4
 
 
 async def test_question_waits_for_an_answer_and_the_run_goes_on(tmp_path: Path) -> None:
     worker = ScriptedWorker(asking)
     sol = sol_of(tmp_path, worker)
-    run = await sol.arun_workflow(file(tmp_path, ASK), "x")
+    run = await sol.asolve(loaded(tmp_path, ASK), task="x")
     assert (run.status, run.questions) == ("waiting", {"s#1": "Which one?"})
     with pytest.raises(NotFoundError, match=r"has no step 'nope'.*Waiting: s#1"):
         await sol.request(run.id, "answer", {"node": "nope", "text": "x"}, by="me")
@@ -93,8 +94,7 @@ async def test_question_waits_for_an_answer_and_the_run_goes_on(tmp_path: Path) 
     assert (again.status, again.result, worker.calls.total()) == ("success", "the red one [S:1]", 2)
     with pytest.raises(ConflictError, match="nothing to resume"):
         await sol.aresume(run.id)
-    loaded = await sol.load(run.id)
-    assert loaded.state == again.state
+    assert (await sol.load(run.id)).state == again.state
 
 
 async def test_workflow_is_a_graph_that_asks_by_interrupts(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_cancel_reaches_a_live_run_and_ends_it(tmp_path: Path) -> None:
     never = asyncio.Event()
     worker = ScriptedWorker(lambda assignment: [never, agreeing(assignment)])
     sol = sol_of(tmp_path, worker)
-    live = await sol.start_workflow(file(tmp_path, PAR), "x")
+    live = await sol.start(loaded(tmp_path, PAR), task="x")
     async for event in live.events():
         if event.type == "started":
             break

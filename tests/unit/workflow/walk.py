@@ -1,46 +1,98 @@
 """Walk through a workflow without any engine: the pure core, with a function in the place of the workers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from sol.engine.step import take
 from sol.strategy.catalog import load_strategy
-from sol.tree.events import Command, Event, EventType
+from sol.tree.effects import FileAnswer
+from sol.tree.events import Answer, Command, Event, Interrupted, Lost, Reported, Resumed
+from sol.tree.values import ReportData, Usage, WorkerData
 from sol.workflow.machine.check import check
-from sol.workflow.machine.core import Rules, advance
 from sol.workflow.machine.errors import Finding, WorkflowError
-from sol.workflow.machine.load import parse_workflow
-from sol.workflow.machine.program import Program, load_program
+from sol.workflow.machine.events import CODEC, ConfigChanges, WorkflowResumed, WorkflowStarted
+from sol.workflow.machine.load import parse_definition
+from sol.workflow.machine.program import MachineProgram
 from sol.workflow.machine.state import Machine, Visit, fold_events
+from sol.workflow.machine.workflow import Workflow
 
-Answer = Callable[[Visit, Command], Any]
+Answering = Callable[[Visit, Command], Any]
 
 
-def success(text: str = "", **result: Any) -> dict[str, Any]:
+def success(text: str = "", **result: Any) -> ReportData:
     """A report of success, with a text or a structured result."""
-    return {"status": "SUCCESS", "summary": "", "result": {"text": text, **result} if result else text}
+    return ReportData("SUCCESS", result={"text": text, **result} if result else text)
 
 
-def stuck(blocker: str = "no key", question: str | None = None) -> dict[str, Any]:
-    return {"status": "STUCK", "kind": "other", "blocker": blocker, "question": question}
+def stuck(blocker: str = "no key", question: str | None = None) -> ReportData:
+    return ReportData("STUCK", kind="other", blocker=blocker, question=question)
 
 
-def failed(reason: str = "broken") -> dict[str, Any]:
-    return {"status": "FAILED", "kind": "premise", "reason": reason}
+def failed(reason: str = "broken") -> ReportData:
+    return ReportData("FAILED", kind="premise", reason=reason)
 
 
 def lost(reason: str = "no answer") -> Exception:
     return ConnectionError(reason)
 
 
-def tag(visit: Visit, number: int) -> dict[str, Any]:
+def started(workflow: Workflow, *, max_steps: int | None = 10, interactive: bool = False) -> WorkflowStarted:
+    """The first event of a run."""
+    return WorkflowStarted(
+        strategy={},
+        worker=WorkerData("function"),
+        sol="model",
+        kind="workflow",
+        name="w",
+        file=str(workflow.file),
+        program=workflow.root,
+        task="the task",
+        max_steps=max_steps,
+        interactive=interactive,
+        report_dir="reports",
+        definition=workflow.fingerprint(),
+    )
+
+
+def more_steps(number: int) -> Event:
+    """A resume that grants more steps."""
+    return Event("", WorkflowResumed(config=ConfigChanges(max_steps=number)))
+
+
+RESUMED = Event("", Resumed())
+REPLAYED = Event("", WorkflowResumed(replay=True))
+
+
+class Row(NamedTuple):
+    """A transition as a journal gives it."""
+
+    seq: int
+    t: float
+    type: str
+    node: str
+    data: bytes
+    then: bytes
+
+
+def reread(events: Iterable[Event]) -> list[Event]:
+    """The events as they come back from a journal."""
+    return [one for event in events for one in CODEC.unfold(Row(1, event.t, *CODEC.encode([event])))]
+
+
+def interrupted(command: Command) -> Event:
+    said = Interrupted(kind=command.kind, n=command.n, cause="interrupt", reason="stopped")
+    return Event(command.node, said)
+
+
+def tag(visit: Visit, number: int) -> ReportData:
     """A report that ends with a status tag."""
     name = "judge" if visit.monitor >= 0 else visit.step
     return success(f"{visit.path} says [{name.upper()}:{number}]")
 
 
-def by_step(table: Mapping[str, Sequence[Any]]) -> Answer:
+def by_step(table: Mapping[str, Sequence[Any]]) -> Answering:
     """Answers by step: numbers are tags, everything else is the report; the last one is given from then on."""
 
     def answer(visit: Visit, command: Command) -> Any:
@@ -53,15 +105,15 @@ def by_step(table: Mapping[str, Sequence[Any]]) -> Answer:
 
 @dataclass
 class Walk:
-    """A walk through a program.
+    """A walk through a workflow.
 
     Attributes:
         events: All events, as they were committed.
         started: Visits and kinds of all effects that were started, in order.
     """
 
-    program: Program
-    answer: Answer
+    workflow: Workflow
+    answer: Answering
     max_steps: int | None = 10
     interactive: bool = False
     concurrency: int = 8
@@ -72,22 +124,12 @@ class Walk:
     most_open: int = 0
 
     def begin(self) -> "Walk":
-        config = {
-            "kind": "workflow",
-            "program": self.program.root,
-            "task": "the task",
-            "max_steps": self.max_steps,
-            "interactive": self.interactive,
-            "report_dir": "reports",
-            "worker": {"kind": "function"},
-            "sol": "model",
-            "definition": self.program.fingerprint(),
-        }
-        return self.take(Event(EventType.RUN_STARTED, "", config))
+        first = started(self.workflow, max_steps=self.max_steps, interactive=self.interactive)
+        return self.take(Event("", first))
 
     def take(self, *events: Event, stopping: bool = False) -> "Walk":
         strategy = load_strategy("single").model_copy(update={"concurrency": self.concurrency})
-        done = advance(self.machine, events, Rules(self.program, strategy), stopping=stopping)
+        done = take(MachineProgram(self.workflow, strategy), self.machine, events, stopping=stopping)
         self.events += done.events
         self.started += [f"{one.node} {one.kind}" if one.kind != "attempt" else one.node for one in done.commands]
         self.open += done.commands
@@ -107,20 +149,19 @@ class Walk:
         self.take(self.outcome(command))
 
     def outcome(self, command: Command) -> Event:
-        visit = self.machine.visit(command.node)
-        data = {"kind": command.kind, "n": command.n}
-        if command.kind == "file":
-            return Event(EventType.ANSWER, command.node, data | {"answer": {"files": {}}})
+        visit, kind, n = self.machine.nodes[command.node], command.kind, command.n
+        if kind == "file":
+            return Event(command.node, Answer(kind=kind, n=n, answer=FileAnswer({})))
         answer = self.answer(visit, command)
         if isinstance(answer, Exception):
-            return Event(EventType.LOST, command.node, data | {"lost": "outage", "reason": str(answer)})
-        if command.kind == "rule":
-            return Event(EventType.ANSWER, command.node, data | {"answer": answer})
-        return Event(EventType.REPORTED, command.node, data | {"report": answer, "usage": {"calls": 1}})
+            return Event(command.node, Lost(kind=kind, n=n, lost="outage", reason=str(answer)))
+        if kind == "rule":
+            return Event(command.node, Answer(kind=kind, n=n, answer=answer))
+        return Event(command.node, Reported(kind=kind, n=n, report=answer, usage=Usage(calls=1)))
 
     def replayed(self) -> Machine:
         """The state that the committed events make by themselves."""
-        return fold_events(self.events)
+        return fold_events(reread(self.events))
 
     @property
     def status(self) -> str:
@@ -132,30 +173,30 @@ class Walk:
         return [path for path in self.machine.nodes if path]
 
 
-def program_of(text: str, directory: Path = Path("/nowhere")) -> Program:
-    """A program of one workflow, from its text."""
-    workflow = parse_workflow(text, source="w.yaml", directory=directory)
-    return Program(directory / "w.yaml", "w.yaml", {"w.yaml": workflow}, {})
+def workflow_of(text: str, directory: Path = Path("/nowhere")) -> Workflow:
+    """A workflow of one file, from its text."""
+    definition = parse_definition(text, source="w.yaml", directory=directory)
+    return Workflow(directory / "w.yaml", "w.yaml", {"w.yaml": definition}, {})
 
 
-def program_in(directory: Path, **files: str) -> Program:
-    """A program of several files; the first is run."""
+def workflow_in(directory: Path, **files: str) -> Workflow:
+    """A workflow of several files; the first is run."""
     paths = [directory / f"{name}.yaml" for name in files]
     for path, text in zip(paths, files.values(), strict=True):
         path.write_text(text, encoding="utf-8")
-    return load_program(paths[0])
+    return Workflow.load(paths[0])
 
 
-def walk(text: str, answer: Answer | Mapping[str, Sequence[Any]], **options: Any) -> Walk:
+def walk(text: str, answer: Answering | Mapping[str, Sequence[Any]], **options: Any) -> Walk:
     """Walk through a workflow from its text."""
     chosen = answer if callable(answer) else by_step(answer)
-    return Walk(program_of(text), chosen, **options).run()
+    return Walk(workflow_of(text), chosen, **options).run()
 
 
 def findings(text: str) -> list[Finding]:
     """All findings about a text, also when it cannot be read."""
     try:
-        return check(parse_workflow(text, source="w.yaml", directory=Path("/nowhere")))
+        return check(parse_definition(text, source="w.yaml", directory=Path("/nowhere")))
     except WorkflowError as error:
         return list(error.findings)
 
@@ -239,4 +280,4 @@ steps:
 
 
 def calling(directory: Any, table: dict[str, Sequence[Any]], **options: Any) -> Walk:
-    return Walk(program_in(directory, caller=CALLER, child=CHILD), by_step(table), **options).run()
+    return Walk(workflow_in(directory, caller=CALLER, child=CHILD), by_step(table), **options).run()
