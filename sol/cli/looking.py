@@ -141,7 +141,7 @@ def _print(console: Console, line: Text) -> None:
 
 async def _story(run: Run, node: Node, page: Page, console: Console) -> None:
     state = Text.assemble(
-        (f"node {labels.name_of(node.path)} of run {run.id}: ", "bold"),
+        (f"{run.kind.noun} {labels.name_of(node.path)} of run {run.id}: ", "bold"),
         (f"{labels.SYMBOLS[node.state][page.ascii_only]} {node.state}", STYLES[node.state]),
         f" ({node.kind})" if node.kind else "",
     )
