@@ -4,7 +4,7 @@ Told from the journal's events, so that every attempt is in it and not only the 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sol.inspect import labels
@@ -111,13 +111,7 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
     answer, kind = data["answer"], data["kind"]
     match answer:
         case {"merged": [*merged], "conflict": conflict}:
-            done = f"merged the work of {labels.number(len(merged), 'part')}: {', '.join(merged)}"
-            yield labels.clean(done if merged else "there was nothing to merge")
-            if conflict:
-                files = ", ".join(conflict["files"])
-                yield labels.clean(
-                    f"the work of part {conflict['part']} conflicts with that of parts before it: {files}"
-                )
+            yield from _merged(merged, conflict)
         case {"landed": _, "note": note}:
             yield labels.clean(note)
         case {"verdicts": [*verdicts]}:
@@ -136,10 +130,16 @@ def _answer(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
             yield labels.clean(f"{kind}: {'yes' if holds else 'no'}, {reason}")
         case {"reason": reason}:
             yield labels.clean(f"{kind} answered: {reason}")
-        case _ if kind not in _KINDS:
-            yield _with(f"{kind} answered", answer)
         case _:
-            yield labels.clean(f"{kind} answered")
+            yield _with(f"{kind} answered", {} if kind in _KINDS else answer)
+
+
+def _merged(merged: Sequence[str], conflict: Mapping[str, Any] | None) -> Iterator[str]:
+    done = f"merged the work of {labels.number(len(merged), 'part')}: {', '.join(merged)}"
+    yield labels.clean(done if merged else "there was nothing to merge")
+    if conflict:
+        files = ", ".join(conflict["files"])
+        yield labels.clean(f"the work of part {conflict['part']} conflicts with that of parts before it: {files}")
 
 
 def _decided(data: Mapping[str, Any], _event: Event) -> Iterator[str]:

@@ -2,7 +2,7 @@ import os
 import sys
 from copy import copy
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from sol.errors import PlannerError, SolError, StoreError, UsageError
 from sol.journal import MemoryJournal
 from sol.run import Run
 from sol.solver import Sol
+from sol.tree.events import Event, Reported
 from tests.support.cli import CommandLine
 
 
@@ -128,11 +129,15 @@ class BrokenLater(Sol):
         run = await super().start(thing, **options)
         assert run.session is not None
 
-        def broken(*_: object) -> NoReturn:
-            raise ZeroDivisionError("division by zero")
+        program = run.session.program
 
-        run.session.program = copy(run.session.program)
-        run.session.program.decide = broken
+        def broken(state: Any, event: Event) -> Any:
+            if isinstance(event.data, Reported):
+                raise ZeroDivisionError("division by zero")
+            return program.decide(state, event)
+
+        run.session.program = copy(program)
+        run.session.program.decide = broken  # type: ignore[method-assign]
         return run
 
 
