@@ -6,16 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sol.core.requests import (
-    AtomicRequest,
-    IntegrateRequest,
-    JudgeRequest,
-    Part,
-    ReassessRequest,
-    ReviewRequest,
-    RuleRequest,
-    SplitRequest,
-)
 
 from luna.protocol import Assignment, Delivery, Progress, Stage, Success
 from luna.testing import ScriptedWorker
@@ -26,6 +16,17 @@ from sol import Sol
 from sol.planner import prompts
 from sol.planner.free import FreePlanner
 from sol.strategy.dimensions import DIMENSIONS
+from sol.tree.effects import (
+    AtomicRequest,
+    IntegrateRequest,
+    JudgeRequest,
+    Part,
+    ReassessRequest,
+    ReviewRequest,
+    RuleRequest,
+    SplitRequest,
+)
+from sol.tree.values import AssignmentData, ChildPlan, ReportData, plain, read
 from tests.support import agents, commands
 from tests.support.agents import FENCE
 from tests.support.assignments import assignment
@@ -132,7 +133,7 @@ def sol_task(text: str) -> dict[str, Any]:
         "context": text,
         "inputs": {"faq": text, "list": [text, text]},
         "constraints": [text],
-        "expected_output": {"description": text, "json_schema": None, "files": []},
+        "expected_output": {"description": text},
         "success_criteria": [{"text": text}, {"command": ["true", text]}],
         "stop_conditions": [text],
     }
@@ -140,8 +141,8 @@ def sol_task(text: str) -> dict[str, Any]:
 
 def sol_prompts(text: str) -> dict[str, prompts.Prompt]:
     """Each prompt of Sol's, with the text wherever a Luna, a file or a person may have put it."""
-    given = sol_task(text)
-    report = {"status": "STUCK", "blocker": text, "known": [text], "unknown": [text, "b"], "suggestions": {text: text}}
+    given = read(AssignmentData, sol_task(text))
+    report = ReportData("STUCK", blocker=text, known=(text,), unknown=(text, "b"), suggestions={text: text})
     parts = (Part("0", text, "success", {"found": text}, text), Part("1", text, "failed", text, text, text))
     split = SplitRequest(
         assignment=given,
@@ -159,8 +160,8 @@ def sol_prompts(text: str) -> dict[str, prompts.Prompt]:
         "split": prompts.split(split, 2, FENCE),
         "atomic": prompts.atomic(AtomicRequest(given), FENCE),
         "judge": prompts.judge(JudgeRequest(given, {"result": text}, (text, "Is it right?")), FENCE),
-        "review": prompts.review(ReviewRequest(given, ({"goal": text},)), FENCE),
-        "rule": prompts.rule(RuleRequest(given, text, {"report": report}), FENCE),
+        "review": prompts.review(ReviewRequest(given, (ChildPlan(text, "simpler"),)), FENCE),
+        "rule": prompts.rule(RuleRequest(given, text, {"report": plain(report)}), FENCE),
         "integrate": prompts.integrate(IntegrateRequest(given, parts, sequential=True, how="model"), FENCE),
         "reassess": prompts.reassess(ReassessRequest(given, report, text, parts), FENCE),
     }
@@ -227,8 +228,8 @@ async def test_no_text_of_a_luna_decides_on_status_limits_or_checks(tmp_path: Pa
     run = await Sol(strategy="single", worker=worker, workspace=tmp_path).asolve(given)
     (node,) = run.tree
     assert (run.status, str(node.state)) == ("failed", "failed")
-    assert node.assignment["success_criteria"] == given.assignment["success_criteria"]
-    assert [check["ok"] for check in node.checks] == [False]
+    assert [plain(one) for one in node.assignment.success_criteria] == given.assignment["success_criteria"]
+    assert [check.ok for check in node.checks] == [False]
     assert worker.calls.total() == 1
 
 
@@ -241,9 +242,9 @@ async def test_no_text_of_a_report_moves_the_depth_limit_or_the_rules(tmp_path: 
     worker = ScriptedWorker(script)
     run = await Sol(strategy="binary", worker=worker, workspace=tmp_path, max_depth=1).asolve(task())
     assert run.status == "failed"
-    assert {len(node.path) for node in run.tree} == {0, 1}
-    assert {node.assignment["goal"] for node in run.tree if node.path} <= {"Look left", "Look right", "sort the bricks"}
-    assert all(node.assignment["success_criteria"] for node in run.tree)
+    assert {node.depth for node in run.tree} == {0, 1}
+    assert {node.assignment.goal for node in run.tree if node.path} <= {"Look left", "Look right", "sort the bricks"}
+    assert all(node.assignment.success_criteria for node in run.tree)
 
 
 @pytest.mark.case("INJ-01")
@@ -333,9 +334,10 @@ async def test_directives_go_through_a_whole_run_as_they_are(tmp_path: Path) -> 
 
 @pytest.mark.case("INJ-02")
 async def test_planner_without_a_model_takes_suggestions_as_they_are(tmp_path: Path) -> None:
-    report = {"status": "STUCK", "blocker": "b", "suggested_split": [f"a {DIRECTIVES}", f"b {DIRECTIVES}"]}
+    suggested = (f"a {DIRECTIVES}", f"b {DIRECTIVES}")
+    report = ReportData("STUCK", blocker="b", suggested_split=suggested)
     request = SplitRequest(
-        assignment=sol_task("Look at it"),
+        assignment=read(AssignmentData, sol_task("Look at it")),
         report=report,
         dimensions=tuple(DIMENSIONS),
         splitter="auto",
@@ -343,4 +345,4 @@ async def test_planner_without_a_model_takes_suggestions_as_they_are(tmp_path: P
         depth_left=3,
     )
     answered = await FreePlanner(tmp_path).answer(request)
-    assert [child.goal for child in answered.answer.children] == report["suggested_split"]  # type: ignore[union-attr]
+    assert tuple(child.goal for child in answered.answer.children) == suggested  # type: ignore[union-attr]

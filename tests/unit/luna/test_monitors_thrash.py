@@ -170,6 +170,6 @@ async def test_node_whose_luna_thrashes_is_stuck_and_says_so(tmp_path: Path) -> 
     run = await Sol(strategy="single", worker=worker, workspace=tmp_path).asolve(task())
     (node,) = run.tree
     assert node.report is not None
-    assert (node.report["status"], node.report["kind"]) == ("STUCK", "context_thrash")
-    assert "context thrash" in node.report["blocker"]
-    assert "done again 2 times: read_file(path='faq.md')" in node.report["evidence"]
+    assert (node.report.status, node.report.kind) == ("STUCK", "context_thrash")
+    assert "context thrash" in node.report.blocker
+    assert "done again 2 times: read_file(path='faq.md')" in node.report.evidence

@@ -28,7 +28,7 @@ async def test_kind_that_a_worker_names_is_what_sol_analyses_and_reassesses(tmp_
     worker = ScriptedWorker(lambda _: Stuck(kind=kind, blocker="the tower is locked"))
     run = await Sol(strategy="single", worker=worker, workspace=tmp_path).asolve(task())
     analysed = [event.data for event in await events_of(run) if event.type == EventType.ANALYSED]
-    assert [(data["kind"], data["blocker"]) for data in analysed] == [(kind, "the tower is locked")]
+    assert [(data.kind, data.blocker) for data in analysed] == [(kind, "the tower is locked")]
     assert worker.calls.total() == 1
     assert "Reassessed as" in run.reason
 
