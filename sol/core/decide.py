@@ -4,7 +4,6 @@ Source: strategy.md, all of it.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import assert_never
 
 from sol.core.act import accept, on_reassessed, on_rule_answer
 from sol.core.assign import request
@@ -175,7 +174,5 @@ def _decide_answer(tree: Tree, node: TaskNode, data: e.Answer, strategy: Strateg
             accept(node, out)
         case f.ReassessAnswer():
             on_reassessed(tree, node, answer, strategy, out)
-        case f.FileAnswer():
-            pass
         case _:
-            assert_never(answer)
+            pass

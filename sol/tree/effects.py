@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from sol.tree.values import (
     NO_CAUSE,
+    AnswerValue,
     AssignmentData,
     Cause,
     ChildPlan,
     ConflictData,
     Json,
     ReportData,
-    SplitAnswer,
     Usage,
     WorkerData,
 )
@@ -289,27 +289,27 @@ PlannerRequest: TypeAlias = (
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-class AtomicAnswer(Struct, frozen=True, gc=False):
+class AtomicAnswer(AnswerValue, frozen=True, gc=False):
     """Whether the task is atomic, and why."""
 
     atomic: bool
     reason: str
 
 
-class CannotSplit(Struct, frozen=True, gc=False):
+class CannotSplit(AnswerValue, frozen=True, gc=False):
     """There is nothing to split along, and why."""
 
     reason: str = msgspec.field(name="cannot")
 
 
-class Judged(Struct, frozen=True, gc=False):
+class Judged(AnswerValue, frozen=True, gc=False):
     """One yes or no with its reason, read from structured fields only."""
 
     holds: bool
     reason: str
 
 
-class JudgeAnswer(Struct, frozen=True, gc=False):
+class JudgeAnswer(AnswerValue, frozen=True, gc=False):
     """One verdict a question, in the order asked."""
 
     verdicts: tuple[Judged, ...]
@@ -322,7 +322,7 @@ class IntegrationCheck(Struct, frozen=True, gc=False):
     note: str = ""
 
 
-class IntegrateAnswer(Struct, frozen=True, gc=False):
+class IntegrateAnswer(AnswerValue, frozen=True, gc=False):
     """The whole made of its parts.
 
     Attributes:
@@ -340,7 +340,7 @@ class IntegrateAnswer(Struct, frozen=True, gc=False):
     open: tuple[str, ...] = ()
 
 
-class MergeAnswer(Struct, frozen=True, gc=False):
+class MergeAnswer(AnswerValue, frozen=True, gc=False):
     """The work of parts merged, up to a conflict if there is one.
 
     Attributes:
@@ -353,7 +353,7 @@ class MergeAnswer(Struct, frozen=True, gc=False):
     conflict: ConflictData | None
 
 
-class LandAnswer(Struct, frozen=True, gc=False):
+class LandAnswer(AnswerValue, frozen=True, gc=False):
     """What became of accepted work: in the workspace or not, where else, one sentence about it, the files changed."""
 
     landed: bool
@@ -362,13 +362,13 @@ class LandAnswer(Struct, frozen=True, gc=False):
     changed: tuple[str, ...] = ()
 
 
-class FileAnswer(Struct, frozen=True, gc=False):
+class FileAnswer(AnswerValue, frozen=True, gc=False):
     """Files as they were left: SHA-256 by name."""
 
     files: Mapping[str, str]
 
 
-class ReassessAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
+class ReassessAnswer(AnswerValue, frozen=True, omit_defaults=True, gc=False):
     """The finding, the remedy, and what the remedy needs.
 
     Attributes:
@@ -383,21 +383,6 @@ class ReassessAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     goal: str = ""
     information: str = ""
     question: str = ""
-
-
-AnswerValue: TypeAlias = (
-    AtomicAnswer
-    | SplitAnswer
-    | CannotSplit
-    | JudgeAnswer
-    | Judged
-    | MergeAnswer
-    | IntegrateAnswer
-    | LandAnswer
-    | FileAnswer
-    | ReassessAnswer
-)
-"""What a planner or another effect answers, the payload of one event."""
 
 
 class Answered(Struct, frozen=True, gc=False):

@@ -23,6 +23,7 @@ __all__ = [
     "JUDGED",
     "NOTHING",
     "NO_CAUSE",
+    "AnswerValue",
     "AssignmentData",
     "Cause",
     "CheckResult",
@@ -192,7 +193,11 @@ class ChildPlan(Struct, frozen=True, omit_defaults=True, gc=False):
     worker: str | None = None
 
 
-class SplitAnswer(Struct, frozen=True, gc=False):
+class AnswerValue(Struct, frozen=True, gc=False):
+    """What a planner or another effect answers, the payload of one event. A program may have classes of its own."""
+
+
+class SplitAnswer(AnswerValue, frozen=True, gc=False):
     """A proposed split; the core decides whether to take it."""
 
     children: tuple[ChildPlan, ...]

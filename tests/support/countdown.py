@@ -7,9 +7,7 @@ Nothing can be told from its paths. Register it with `sol.kinds.register(Countdo
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, ClassVar
-
-import msgspec
+from typing import ClassVar
 
 from sol.dispatch.handlers import Handler, Working
 from sol.engine.kinds import Again, Options, Prepared, Settings
@@ -35,6 +33,7 @@ from sol.tree.events import (
 )
 from sol.tree.fold import apply_common
 from sol.tree.node import Node, RunState, State
+from sol.tree.values import AnswerValue
 
 COUNT = "count"
 """The one kind of effect."""
@@ -62,7 +61,7 @@ class CountRequest(Request, frozen=True, omit_defaults=True, gc=False):
     number: int
 
 
-class Counted(msgspec.Struct, frozen=True, gc=False):
+class Counted(AnswerValue, frozen=True, gc=False):
     """The number before."""
 
     before: int
@@ -93,7 +92,7 @@ class CountdownReading:
     """What the state of a countdown is."""
 
     kind = "countdown"
-    codec = Codec((CountdownStarted, Spawned), {COUNT: reader_of(Counted)})  # type: ignore[arg-type]
+    codec = Codec((CountdownStarted, Spawned), {COUNT: reader_of(Counted)})
 
     def empty(self) -> CountdownState:
         return CountdownState()
@@ -197,8 +196,7 @@ def _name(above: Node, place: int) -> str:
 
 async def count(request: CountRequest, on: Working) -> Outcome:
     """Carry a request out."""
-    answer: Any = Counted(request.number - 1)
-    return Answer(kind=on.command.kind, n=on.command.n, answer=answer)
+    return on.answer(Counted(request.number - 1))
 
 
 @dataclass(frozen=True)
@@ -242,7 +240,7 @@ class Countdowns:
         resumed = Resumed(strategy.model_dump(mode="json"))
         return Again(program=_program(strategy), strategy=strategy, resumed=resumed, goal=state.root.title)
 
-    def as_stored(self, state: CountdownState, *, request: str) -> CountdownProgram:
+    def as_stored(self, run: str, state: CountdownState, *, request: str) -> CountdownProgram:
         return _program(Strategy.model_validate(state.config.strategy))
 
 
