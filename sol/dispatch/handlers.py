@@ -45,9 +45,9 @@ from sol.dispatch.isolation import Isolated
 from sol.errors import PlannerError, UsageError
 from sol.tree import effects as f
 from sol.tree import events as e
-from sol.tree.effects import Answered, AnswerValue, Request
+from sol.tree.effects import Answered, Request
 from sol.tree.events import Command, Outcome
-from sol.tree.values import CheckResult, ProgressData, ReportData
+from sol.tree.values import AnswerValue, CheckResult, ProgressData, ReportData
 
 TEXT_BYTES = 2_000
 """Most bytes of an observation or a said text that the journal keeps."""

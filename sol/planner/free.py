@@ -16,7 +16,6 @@ from sol.planner.integrate import integrate_by_rule
 from sol.planner.protocol import PlannerRequest
 from sol.tree.effects import (
     Answered,
-    AnswerValue,
     AtomicAnswer,
     AtomicRequest,
     Finding,
@@ -29,7 +28,7 @@ from sol.tree.effects import (
     RuleRequest,
     SplitRequest,
 )
-from sol.tree.values import ReportData
+from sol.tree.values import AnswerValue, ReportData
 
 _FINDINGS: Mapping[Finding, frozenset[str]] = {
     Finding.DEFINITION_WRONG: frozenset(

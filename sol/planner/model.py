@@ -22,7 +22,6 @@ from sol.planner.integrate import open_parts
 from sol.planner.protocol import PlannerRequest
 from sol.tree.effects import (
     Answered,
-    AnswerValue,
     AtomicAnswer,
     AtomicRequest,
     CannotSplit,
@@ -40,7 +39,7 @@ from sol.tree.effects import (
     RuleRequest,
     SplitRequest,
 )
-from sol.tree.values import ChildPlan, SplitAnswer, plain
+from sol.tree.values import AnswerValue, ChildPlan, SplitAnswer, plain
 
 _TWO = 2
 

@@ -12,9 +12,9 @@ from msgspec import Raw, Struct
 
 from sol.errors import StoreError
 from sol.tree import effects, events
-from sol.tree.effects import AnswerValue, Kind
+from sol.tree.effects import Kind
 from sol.tree.events import Event, EventType, Late, Outcome, Payload
-from sol.tree.values import Json, SplitAnswer, plain
+from sol.tree.values import AnswerValue, Json, SplitAnswer, plain
 
 AnswerReader = Callable[[bytes | Raw], AnswerValue]
 SHARED_BYTES: Final = 256

@@ -50,10 +50,10 @@ async def test_early_end_is_never_a_success(sol: Callable[..., Sol], script: Any
     assert (run.status, run.result) == ("failed", None)
     report = run.tree[""].report
     assert report is not None
-    assert report["kind"] == kind
-    assert report["status"] == ("STUCK" if kind == "step_limit" else "FAILED")
+    assert report.kind == kind
+    assert report.status == ("STUCK" if kind == "step_limit" else "FAILED")
     if kind == "step_limit":
-        assert report["summary"] == "It went well."
+        assert report.summary == "It went well."
 
 
 @pytest.mark.req("S59")

@@ -62,9 +62,9 @@ async def test_loop_ends_at_the_fourth_call_and_its_report_reaches_the_planner(s
     assert worker.stopped == [GOAL]
     report = next(asked.report for asked in planner.asked if isinstance(asked, SplitRequest))
     assert report is not None
-    assert (report["status"], report["kind"]) == ("STUCK", "repetition")
-    assert "lookup" in report["blocker"]
-    assert {"times: 4", "last observation: 3 hits: a,b,c"} < set(report["evidence"])
+    assert (report.status, report.kind) == ("STUCK", "repetition")
+    assert "lookup" in report.blocker
+    assert {"times: 4", "last observation: 3 hits: a,b,c"} < set(report.evidence)
     assert run.tree[""].spent.calls == 4
     assert (run.status, worker.calls) == ("success", {GOAL: 1, "find red": 1, "find blue": 1})
 
@@ -86,7 +86,7 @@ async def test_luna_that_leaves_its_scope_is_stopped_whatever_it_would_have_repo
     assert worker.stopped == [GOAL]
     report = run.tree[""].report
     assert report is not None
-    assert (report["status"], report["kind"]) == ("STUCK", "scope")
+    assert (report.status, report.kind) == ("STUCK", "scope")
     assert (run.status, run.result) == ("failed", None)
 
 
