@@ -15,7 +15,17 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from luna.processtable import POLL_S, Seen, carries_token, is_there, look, look_at_all, machine
+from luna.processtable import (
+    POLL_S,
+    Moment,
+    Seen,
+    carries_token,
+    is_there,
+    look_at_all,
+    look_at_newer,
+    machine,
+    own_start,
+)
 
 KILL_ROUNDS: Final = 5
 KILL_ROUND_S: Final = 0.1
@@ -76,11 +86,13 @@ class Family:
     Args:
         origin: The command's start.
         held: The leader is our child and not waited for yet, so its pid and group cannot be anybody else's.
+        since: From before the start of a leader that is held; with it only what has started since is looked at.
     """
 
-    def __init__(self, origin: Origin, *, held: bool = False) -> None:
+    def __init__(self, origin: Origin, *, held: bool = False, since: Moment | None = None) -> None:
         self.origin = origin
         self._held = held
+        self._since = since
         self._known: frozenset[tuple[int, float]] = frozenset()
         self._escaped: frozenset[int] = frozenset()
         self._unclear: Mapping[int, int] = {}
@@ -91,8 +103,8 @@ class Family:
         return tuple(sorted(self._escaped))
 
     def living(self) -> tuple[Seen, ...]:
-        """Look through all processes of the machine and return those of this family."""
-        everything = look_at_all()
+        """Look at the processes started since, or at all of the machine, and return those of this family."""
+        everything = self._look()
         unclear: list[int] = []
 
         def has_token(pid: int, token: str) -> bool:
@@ -106,6 +118,12 @@ class Family:
         self._known |= {(seen.pid, seen.started) for seen in found}
         self._escaped |= {seen.pid for seen in found if seen.session != self.origin.leader}
         return found
+
+    def _look(self) -> dict[int, Seen]:
+        leader = self.origin.leader
+        if self._held and leader is not None:
+            return look_at_newer(leader, self._since)
+        return look_at_all()
 
     def is_gone(self) -> bool:
         """Tell whether none of it lives any more; cheap as long as one does. To be asked again while it says no."""
@@ -187,6 +205,7 @@ class ProcessRegistry:
     run: str = field(default="", kw_only=True)
     node: str = field(default="", kw_only=True)
     _live: dict[str, Family] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
+    _records: dict[str, _Record] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     def for_node(self, run: str, node: str) -> "ProcessRegistry":
         """Return the same registry with other names in what it records."""
@@ -199,8 +218,7 @@ class ProcessRegistry:
 
     def expect(self, token: str, command: str) -> None:
         """Record a command that is about to start. Raises OSError where the directory cannot be written."""
-        own = look(os.getpid())
-        started = own.started if own is not None else 0.0
+        started = own_start(os.getpid())
         record = _Record(
             token=token,
             run=self.run,
@@ -211,22 +229,27 @@ class ProcessRegistry:
             owner_started=started,
             started=started,
         )
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._append(token, record)
+        try:
+            self._append(token, record, os.O_CREAT)
+        except FileNotFoundError:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._append(token, record, os.O_CREAT)
+        self._records[token] = record
 
     def add(self, family: Family) -> None:
         """Complete the record of a command that has started."""
         token = family.origin.token
         self._live[token] = family
-        with suppress(OSError):  # the token that is recorded already is enough to find it
-            record = _read(self._file(token))
-            if record is not None:
-                update = {"leader": family.origin.leader, "started": family.origin.started}
+        record = self._records.pop(token, None)
+        if record is not None:
+            update = {"leader": family.origin.leader, "started": family.origin.started}
+            with suppress(OSError):  # the token that is recorded already is enough to find it
                 self._append(token, record.model_copy(update=update))
 
     def remove(self, token: str, *, keep_file: bool = False) -> None:
         """Forget a command; `keep_file` where something of it still lives. To be called before its pid is freed."""
         self._live.pop(token, None)
+        self._records.pop(token, None)
         if not keep_file:
             with suppress(OSError):  # a stale file does no harm: nothing of it will be found alive
                 self._file(token).unlink(missing_ok=True)
@@ -266,10 +289,13 @@ class ProcessRegistry:
     def _file(self, token: str) -> Path:
         return self.directory / f"{token}.jsonl"
 
-    def _append(self, token: str, record: _Record) -> None:
+    def _append(self, token: str, record: _Record, flags: int = 0) -> None:
         # One write call, which a kill does not cut; no fsync, since a power cut ends the children too.
-        with self._file(token).open("ab", buffering=0) as file:
-            file.write(record.model_dump_json().encode() + b"\n")
+        handle = os.open(self._file(token), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | flags, 0o666)
+        try:
+            os.write(handle, record.model_dump_json().encode() + b"\n")
+        finally:
+            os.close(handle)
 
 
 AMBIENT: Final[ContextVar[Callable[[], ProcessRegistry] | None]] = ContextVar("luna_processes", default=None)

@@ -22,7 +22,7 @@ from luna.errors import LunaError, WorkerConfigError
 from luna.launch import child_environment, explain, marked, program_of, split_command, start
 from luna.leftovers import AMBIENT, KILL_ROUND_S, KILL_ROUNDS, Family, Origin, ProcessRegistry
 from luna.output import LineSplitter
-from luna.processtable import POLL_S, look, pipe_writers
+from luna.processtable import POLL_S, Moment, look, moment, pipe_writers
 
 __all__ = [
     "NotStartedError",
@@ -179,7 +179,12 @@ class Running:
     """
 
     def __init__(
-        self, popen: subprocess.Popen[bytes], token: str, limits: ProcessLimits, registry: ProcessRegistry | None
+        self,
+        popen: subprocess.Popen[bytes],
+        token: str,
+        limits: ProcessLimits,
+        registry: ProcessRegistry | None,
+        since: Moment | None,
     ) -> None:
         self._pid = popen.pid
         self._limits = limits
@@ -191,7 +196,8 @@ class Running:
         seen = None
         with suppress(OSError):  # out of file handles; the token is proof as well
             seen = look(popen.pid)
-        self._family = Family(Origin(token, popen.pid, seen.started if seen is not None else 0.0), held=True)
+        origin = Origin(token, popen.pid, seen.started if seen is not None else 0.0)
+        self._family = Family(origin, held=True, since=since)
         self._kind: ProcessKind = "exited"
         self._ended = self._cancelled = False
         self.closed = False
@@ -226,6 +232,7 @@ class Running:
             registry = ambient()
         if registry is not None:
             registry.expect(token, program_of(argv))
+        since = moment()
         try:
             popen = start(
                 argv,
@@ -239,7 +246,7 @@ class Running:
             if registry is not None:
                 registry.remove(token)
             raise NotStartedError(explain(error, argv[0], cwd)) from error
-        return cls(popen, token, limits, registry)
+        return cls(popen, token, limits, registry, since)
 
     def attach(
         self,

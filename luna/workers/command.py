@@ -121,7 +121,10 @@ class CommandWorker:
     async def run(self, assignment: Assignment, delivery: Delivery) -> AsyncIterator[ProgressEvent | Report]:
         """Run the command; yields its progress lines, and one report."""
         try:
-            stdin, command = await in_thread(partial(self._prepared, assignment, delivery), name="inputs")
+            if self._options.input == "none" and self._options.sandbox == "off":  # nothing to wait for
+                stdin, command = self._prepared(assignment, delivery)
+            else:
+                stdin, command = await in_thread(partial(self._prepared, assignment, delivery), name="inputs")
         except InputError as error:
             yield input_report(error)
             return

@@ -2,12 +2,24 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 
 import psutil
 import pytest
 
 from luna import processtable
-from luna.processtable import carries_token, is_there, look, look_at_all, machine, pipe_writers
+from luna.processtable import (
+    TOKEN_VARIABLE,
+    Moment,
+    carries_token,
+    is_there,
+    look,
+    look_at_all,
+    look_at_newer,
+    machine,
+    moment,
+    pipe_writers,
+)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -81,3 +93,70 @@ def test_listing_holds_those_that_came_up_meanwhile(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(psutil, "pids", lambda: next(listings))
     assert set(look_at_all()) == {1, os.getpid()}
     assert list(listings) == []
+
+
+@linux
+def test_newer_processes_are_seen_without_a_listing(monkeypatch: pytest.MonkeyPatch) -> None:
+    since = moment()
+    assert since is not None
+    monkeypatch.setattr(psutil, "pids", lambda: pytest.fail("all processes are looked through"))
+    with subprocess.Popen(["sleep", "60"]) as first, subprocess.Popen(["sleep", "60"]) as second:
+        assert {first.pid, second.pid} <= set(look_at_newer(first.pid, since))
+        assert first.pid not in look_at_newer(second.pid, since)
+        first.kill()
+        second.kill()
+
+
+@linux
+def test_thread_is_no_newer_process() -> None:
+    since, stop = moment(), threading.Event()
+    with subprocess.Popen(["sleep", "60"]) as first:
+        thread = threading.Thread(target=stop.wait)
+        thread.start()
+        assert thread.native_id is not None
+        assert thread.native_id > first.pid
+        assert thread.native_id not in look_at_newer(first.pid, since)
+        stop.set()
+        first.kill()
+    thread.join()
+
+
+@linux
+@pytest.mark.parametrize(
+    ("last", "forks"), [(5, 100), (5_000_000, 100), (12, 10_000_000)], ids=["behind", "far", "round"]
+)
+def test_all_are_looked_at_where_the_count_may_have_come_round(
+    monkeypatch: pytest.MonkeyPatch, last: int, forks: int
+) -> None:
+    monkeypatch.setattr(processtable, "_last_pid", lambda: last)
+    monkeypatch.setattr(processtable, "_forks", lambda: forks)
+    monkeypatch.setattr(processtable, "look_at_all", dict)
+    long_ago = Moment(-1e9, 100)
+    assert look_at_newer(10, long_ago) == {}
+    assert look_at_newer(10, None) == {}
+    monkeypatch.setattr(processtable, "_last_pid", lambda: 12)
+    monkeypatch.setattr(processtable, "_forks", lambda: 100)
+    monkeypatch.setattr(processtable, "look_at_all", lambda: pytest.fail("not needed"))
+    look_at_newer(10, long_ago)
+
+
+def test_there_is_no_moment_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert moment() is None
+
+
+@linux
+@pytest.mark.parametrize("value", ["token", "outer:token", "token:inner"])
+def test_token_is_read_as_psutil_reads_it(value: str) -> None:
+    with subprocess.Popen(["sleep", "60"], env={TOKEN_VARIABLE: value, "PATH": os.environ["PATH"]}) as child:
+        while carries_token(child.pid, "token") is None:  # in the instant of its exec
+            pass
+        assert carries_token(child.pid, "token")
+        assert not carries_token(child.pid, "toke")
+        assert processtable._token_by_psutil(child.pid, "token")
+        assert not processtable._token_by_psutil(child.pid, "toke")
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert carries_token(child.pid, "token") is None
+        assert processtable._token_by_psutil(child.pid, "token") is None
+    assert processtable._token_by_psutil(child.pid, "token") is None
