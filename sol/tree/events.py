@@ -11,9 +11,9 @@ from typing import ClassVar
 import msgspec
 from msgspec import Struct
 
-from sol.tree.effects import AnswerValue
 from sol.tree.values import (
     NO_CAUSE,
+    AnswerValue,
     AssignmentData,
     Cause,
     CheckResult,
