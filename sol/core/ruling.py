@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sol.engine.program import Reaction
 from sol.rules import (
+    Aggregate,
     Child,
     Context,
     Decision,
@@ -11,6 +12,9 @@ from sol.rules import (
     Matched,
     NeedJudge,
     NoMatch,
+    Quorum,
+    Tried,
+    aggregate_holds,
     evaluate,
     kind_of,
     print_condition,
@@ -37,14 +41,20 @@ def rule(
 
     Source: S63, R09, R14, R20, R24.
     """
+    children = tuple((path, str(tree.nodes[path].state)) for path in active_children(tree, node))
+    plainly = _first(strategy.tried[section], section, labels, children)
+    if plainly is not None:
+        out.event(node.path, plainly)
+        return plainly.next
     judgements = {
         int(number): Judgement(holds=answer.holds, reason=answer.reason)
         for key, answer in node.judgements.items()
         for of, _, number in [key.partition("/")]
         if of == section
     }
-    children = tuple(Child(path, str(tree.nodes[path].state)) for path in active_children(tree, node))
-    context = Context(children=children, labels=frozenset(labels), judgements=judgements)
+    context = Context(
+        children=tuple(Child(*child) for child in children), labels=frozenset(labels), judgements=judgements
+    )
     match evaluate(strategy.sections[section], context):
         case Matched(decision):
             out.event(node.path, _record(section, decision))
@@ -54,10 +64,33 @@ def rule(
             out.want(node, Kind.RULE, Cause(rule=f"{section}/{rule_index}", question=question))
         case NoMatch(seen):
             tried = "; ".join(print_condition(one.condition) for one in seen)
-            saw = ", ".join([*labels, *(f"{child.name} {child.verdict}" for child in children)])
+            saw = ", ".join([*labels, *(f"{path} {state}" for path, state in children)])
             reason = f"No rule of {section} holds. Seen: {saw}. Rules: {tried}."
             out.event(node.path, Decided(section, reason=reason))
             out.settle(node, State.FAILED, kind="no_rule", reason=reason)
+    return None
+
+
+def _first(
+    rules: Sequence[Tried], section: str, labels: Sequence[str], children: Sequence[tuple[str, str]]
+) -> Decided | None:
+    """The first rule that holds, as long as labels and the children's states tell; None: a judge, or none does.
+
+    Comes to what `evaluate` comes to, without all that it keeps for whoever wants to know why.
+    """
+    said = {label.strip() for label in labels}
+    states = [state for _, state in children]
+    for rule_index, tried in enumerate(rules):
+        condition = tried.condition
+        if tried.kind == "label":
+            if tried.text in said:
+                return Decided(section, rule_index, tried.kind, tried.text, tried.next)
+        elif isinstance(condition, Aggregate | Quorum):
+            if aggregate_holds(condition, states):
+                read = {"children": [list(child) for child in children]}
+                return Decided(section, rule_index, tried.kind, tried.text, tried.next, read)
+        else:
+            return None
     return None
 
 

@@ -3,15 +3,14 @@
 Decides nothing, so replay equals the live run.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
 from sol.errors import StoreError
 from sol.tree import events as e
 from sol.tree.effects import IntegrateAnswer, JudgeAnswer, Judged, Kind, LandAnswer, MergeAnswer, ReassessAnswer
-from sol.tree.events import Command, Event, Payload
+from sol.tree.events import ByClass, Command, Event
 from sol.tree.node import NO_JUDGEMENTS, AnyState, Node, State, TaskNode, Tree
 from sol.tree.values import JUDGED, NOTHING, AssignmentData, CheckResult, Usage
 
@@ -26,23 +25,19 @@ def fold(events: Iterable[Event], tree: Tree | None = None) -> Tree:
 
 def apply_task(tree: Tree, event: Event) -> None:
     """Write one event into a task tree."""
-    apply_common(tree, event)
-    own = _TASK.get(type(event.data))
+    data = event.data
+    common, own = _COMMON[type(data)], _TASK[type(data)]
+    if common is not None:
+        common(tree, event, data)
     if own is not None:
-        own(tree, event, event.data)
+        own(tree, event, data)
 
 
 def apply_common(state: AnyState, event: Event) -> None:
     """Write one event into a state as far as it means the same in every program."""
-    common = _common(type(event.data))
+    common = _COMMON[type(event.data)]
     if common is not None:
         common(state, event, event.data)
-
-
-@cache
-def _common(kind: type[Payload]) -> Callable[..., None] | None:
-    """What folds events of a class, or of the class of the engine's that a program has added fields to."""
-    return next((_COMMON[base] for base in kind.__mro__ if base in _COMMON), None)
 
 
 # --- every program ---------------------------------------------------------------------------------------------------
@@ -291,10 +286,9 @@ def changed(before: AssignmentData | None, changes: e.AssignmentChanges) -> Assi
     Raises:
         StoreError: If a field is in neither.
     """
-    given = [getattr(changes, name) for name in AssignmentData.__struct_fields__]
+    given = structs.astuple(changes)
     if before is not None:
-        fields = AssignmentData.__struct_fields__
-        given = [getattr(before, name) if one is None else one for name, one in zip(fields, given, strict=True)]
+        given = tuple(was if now is None else now for now, was in zip(given, structs.astuple(before), strict=True))
     elif None in given:
         raise StoreError("The journal's first task lacks a field. It is damaged; restore it from a copy.")
     return AssignmentData(*given)
@@ -367,35 +361,39 @@ def _analysed(tree: Tree, event: Event, data: e.Analysed) -> None:
 
 # --- which event is folded by what -----------------------------------------------------------------------------------
 
-_COMMON: Mapping[type[Payload], Callable[..., None]] = {
-    e.RunStarted: _run_started,
-    e.RunStatus: _run_status,
-    e.Resumed: _resumed,
-    e.Queued: _queued,
-    e.Started: _started,
-    e.Dropped: _dropped,
-    e.Progressed: _progressed,
-    e.Reported: _reported,
-    e.Checked: _checked,
-    e.Answer: _answer,
-    e.Lost: _lost,
-    e.Late: _late,
-    e.Interrupted: _interrupted,
-    e.Answered: _answered,
-    e.BudgetHit: _budget_hit,
-    e.Decided: _decided,
-    e.Asked: _asked,
-    e.Reopened: _reopened,
-    e.Settled: _settled,
-}
+_COMMON: ByClass[Callable[..., None]] = ByClass(
+    {
+        e.RunStarted: _run_started,
+        e.RunStatus: _run_status,
+        e.Resumed: _resumed,
+        e.Queued: _queued,
+        e.Started: _started,
+        e.Dropped: _dropped,
+        e.Progressed: _progressed,
+        e.Reported: _reported,
+        e.Checked: _checked,
+        e.Answer: _answer,
+        e.Lost: _lost,
+        e.Late: _late,
+        e.Interrupted: _interrupted,
+        e.Answered: _answered,
+        e.BudgetHit: _budget_hit,
+        e.Decided: _decided,
+        e.Asked: _asked,
+        e.Reopened: _reopened,
+        e.Settled: _settled,
+    }
+)
 
-_TASK: Mapping[type[Payload], Callable[..., None]] = {
-    e.Created: _created,
-    e.Started: _task_started,
-    e.Answer: _task_answer,
-    e.Refused: _refused,
-    e.Split: _split,
-    e.Redefined: _redefined,
-    e.Reopened: _task_reopened,
-    e.Analysed: _analysed,
-}
+_TASK: ByClass[Callable[..., None]] = ByClass(
+    {
+        e.Created: _created,
+        e.Started: _task_started,
+        e.Answer: _task_answer,
+        e.Refused: _refused,
+        e.Split: _split,
+        e.Redefined: _redefined,
+        e.Reopened: _task_reopened,
+        e.Analysed: _analysed,
+    }
+)
