@@ -13,7 +13,6 @@ from sol.rules import (
     NeedJudge,
     NoMatch,
     Quorum,
-    Tried,
     aggregate_holds,
     evaluate,
     kind_of,
@@ -41,8 +40,7 @@ def rule(
 
     Source: S63, R09, R14, R20, R24.
     """
-    children = tuple((path, str(tree.nodes[path].state)) for path in active_children(tree, node))
-    plainly = _first(strategy.tried[section], section, labels, children)
+    plainly = _first(tree, node, section, labels, strategy)
     if plainly is not None:
         out.event(node.path, plainly)
         return plainly.next
@@ -52,9 +50,8 @@ def rule(
         for of, _, number in [key.partition("/")]
         if of == section
     }
-    context = Context(
-        children=tuple(Child(*child) for child in children), labels=frozenset(labels), judgements=judgements
-    )
+    children = tuple(Child(path, state) for path, state in _children(tree, node))
+    context = Context(children=children, labels=frozenset(labels), judgements=judgements)
     match evaluate(strategy.sections[section], context):
         case Matched(decision):
             out.event(node.path, _record(section, decision))
@@ -64,34 +61,38 @@ def rule(
             out.want(node, Kind.RULE, Cause(rule=f"{section}/{rule_index}", question=question))
         case NoMatch(seen):
             tried = "; ".join(print_condition(one.condition) for one in seen)
-            saw = ", ".join([*labels, *(f"{path} {state}" for path, state in children)])
+            saw = ", ".join([*labels, *(f"{child.name} {child.verdict}" for child in children)])
             reason = f"No rule of {section} holds. Seen: {saw}. Rules: {tried}."
             out.event(node.path, Decided(section, reason=reason))
             out.settle(node, State.FAILED, kind="no_rule", reason=reason)
     return None
 
 
-def _first(
-    rules: Sequence[Tried], section: str, labels: Sequence[str], children: Sequence[tuple[str, str]]
-) -> Decided | None:
-    """The first rule that holds, as long as labels and the children's states tell; None: a judge, or none does.
+def _first(tree: Tree, node: TaskNode, section: str, labels: Sequence[str], strategy: Strategy) -> Decided | None:
+    """The first rule that holds, as long as labels and the children's states tell; None: a judge must, or none does.
 
     Comes to what `evaluate` comes to, without all that it keeps for whoever wants to know why.
     """
     said = {label.strip() for label in labels}
-    states = [state for _, state in children]
-    for rule_index, tried in enumerate(rules):
-        condition = tried.condition
+    children: list[list[str]] | None = None
+    for index, tried in enumerate(strategy.tried[section]):
         if tried.kind == "label":
             if tried.text in said:
-                return Decided(section, rule_index, tried.kind, tried.text, tried.next)
-        elif isinstance(condition, Aggregate | Quorum):
-            if aggregate_holds(condition, states):
-                read = {"children": [list(child) for child in children]}
-                return Decided(section, rule_index, tried.kind, tried.text, tried.next, read)
-        else:
+                return Decided(section, index, tried.kind, tried.text, tried.next)
+            continue
+        condition = tried.condition
+        if not isinstance(condition, Aggregate | Quorum):
             return None
+        if children is None:
+            children = [[path, state] for path, state in _children(tree, node)]
+        if aggregate_holds(condition, [state for _, state in children]):
+            return Decided(section, index, tried.kind, tried.text, tried.next, {"children": children})
     return None
+
+
+def _children(tree: Tree, node: TaskNode) -> list[tuple[str, str]]:
+    """Path and state of the children that count."""
+    return [(path, str(tree.nodes[path].state)) for path in active_children(tree, node)]
 
 
 def _record(section: str, decision: Decision) -> Decided:

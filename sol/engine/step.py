@@ -4,7 +4,6 @@ Also which wanted command starts next (concurrency, and budgets with reservation
 the end of a process mean for effects in flight.
 """
 
-from collections import deque
 from collections.abc import Iterable
 
 from msgspec import Struct, structs
@@ -84,22 +83,21 @@ class _Turn:
             self.begin()
         program, state, now, transition = self._program, self._state, self._now, self._transitions[-1]
         apply, decide = program.apply, program.decide
-        work = deque(facts)
-        while work:
-            event = work.popleft()
+        work = list(facts)
+        for event in work:  # which grows meanwhile
             event.t = now
             apply(state, event)
-            transition.append(event)
             reaction = decide(state, event)
             if reaction.events:
                 work.extend(reaction.events)
-            for command in reaction.commands:
-                work.append(Event(command.node, e.Queued(command.kind, command.n, command.because)))
+            if reaction.commands:
+                work.extend(Event(one.node, e.Queued(one.kind, one.n, one.because)) for one in reaction.commands)
             data = event.data
             if type(data) is e.Started:
                 self._started.append((event.node, data.kind, data.n))
             elif type(data) is e.Progressed and not state.over:
                 work.extend(_passed(state, program.limits))
+        transition.extend(work)
 
     def step(self) -> Step:
         started = set(self._started)

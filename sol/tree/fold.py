@@ -68,8 +68,8 @@ def _queued(state: AnyState, event: Event, data: e.Queued) -> None:
 
 
 def _started(state: AnyState, event: Event, data: e.Started) -> None:
-    command = Command(event.node, data.kind, data.n, data.because, data.reserve)
-    key = command.key
+    key = (event.node, data.kind, data.n)
+    command = Command(*key, data.because, data.reserve)
     queue = state.queue
     node = state.nodes[event.node]
     if queue and queue[0].key == key:
@@ -111,9 +111,10 @@ def _reserve(state: AnyState, reserve: Usage | None, sign: int) -> None:
 
 def _close(state: AnyState, event: Event, data: e.Outcome) -> Node:
     """An effect has an outcome: free its reservation, book what it used."""
-    command = state.inflight.pop((event.node, data.kind, data.n), None)
+    key = (event.node, data.kind, data.n)
+    command = state.inflight.pop(key, None)
     if command is not None:
-        state.abandoned.discard(command.key)
+        state.abandoned.discard(key)
         _reserve(state, command.reserve, -1)
     node = state.nodes[event.node]
     _book(state, node, data.usage, data.seconds)
@@ -121,13 +122,22 @@ def _close(state: AnyState, event: Event, data: e.Outcome) -> Node:
 
 
 def _book(state: AnyState, node: Node, usage: Usage | None, seconds: float) -> None:
-    for account in (state.spent, node.spent):
-        account.seconds += seconds
-        if usage is not None:
-            account.calls += usage.calls
-            account.tokens += usage.tokens
-            account.cost += usage.cost
-            account.unreported += not usage.reported
+    run, own = state.spent, node.spent
+    run.seconds += seconds
+    own.seconds += seconds
+    if usage is None:
+        return
+    run.calls += usage.calls
+    own.calls += usage.calls
+    if usage.tokens:
+        run.tokens += usage.tokens
+        own.tokens += usage.tokens
+    if usage.cost:
+        run.cost += usage.cost
+        own.cost += usage.cost
+    if not usage.reported:
+        run.unreported += 1
+        own.unreported += 1
 
 
 def _progressed(state: AnyState, event: Event, data: e.Progressed) -> None:
