@@ -3,7 +3,7 @@
 Source: strategy.md, all of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sol.core.act import accept, on_reassessed, on_rule_answer
 from sol.core.assign import request
@@ -13,14 +13,14 @@ from sol.core.integrate import on_settled
 from sol.core.places import places_of
 from sol.core.ruling import integrates_by_luna
 from sol.core.split import on_proposed, on_reviewed
-from sol.engine.program import Limits, Reaction
+from sol.engine.program import NOTHING_FOLLOWS, Limits, Reaction
 from sol.engine.step import on_budget_hit
 from sol.strategy.schema import Strategy
 from sol.tree import effects as f
 from sol.tree import events as e
 from sol.tree.codec import TASK_EVENTS, Codec
 from sol.tree.effects import Kind, Request
-from sol.tree.events import AssignmentChanges, Command, Event
+from sol.tree.events import AssignmentChanges, ByClass, Command, Event
 from sol.tree.fold import apply_task
 from sol.tree.node import State, TaskNode, Tree
 from sol.tree.values import AssignmentData, Cause, SplitAnswer
@@ -66,24 +66,19 @@ class TreeProgram:
 
     def decide(self, state: Tree, event: Event) -> Reaction:
         """What follows from an event that has just been folded in."""
-        out = Reaction()
         data = event.data
-        match data:
-            case e.TaskStarted():
-                out.event("", e.Created(whole(data.assignment)))
-            case e.Resumed():
-                on_resumed(state, out)
-            case e.CancelRequested():
-                on_cancel(state, event.node, data, out)
-            case e.RetryRequested():
-                on_retry(state, event.node, data, out)
-            case e.BudgetHit():
-                on_budget_hit(state, data, out)
-            case _:
-                node = state.nodes.get(event.node)
-                if node is not None:
-                    _decide_node(state, node, event, self.strategy, out)
-        return out
+        of_run, of_node = _OF_RUN[type(data)], _OF_NODE[type(data)]
+        if of_node is not None:
+            node = state.nodes.get(event.node)
+            if node is not None:
+                out = Reaction()
+                of_node(state, node, data, self.strategy, out)
+                return out
+        elif of_run is not None:
+            out = Reaction()
+            of_run(state, event.node, data, out)
+            return out
+        return NOTHING_FOLLOWS
 
     def request(self, state: Tree, command: Command) -> Request:
         """What a Luna or the planner gets to see."""
@@ -127,52 +122,98 @@ def whole(assignment: AssignmentData) -> AssignmentChanges:
     return AssignmentChanges(*(getattr(assignment, name) for name in AssignmentChanges.__struct_fields__))
 
 
-def _decide_node(tree: Tree, node: TaskNode, event: Event, strategy: Strategy, out: Reaction) -> None:
-    data = event.data
-    match data:
-        case e.Created():
-            if not node.after:
-                begin(node, strategy, out)
-        case e.Reported():
-            on_reported(tree, node, data.report, data.n, strategy, out)
-        case e.Checked():
-            on_checked(tree, node, strategy, out)
-        case e.Answer():
-            _decide_answer(tree, node, data, strategy, out)
-        case e.Lost():
-            out.settle(node, State.FAILED, kind=data.lost, reason=data.reason, resumable=True)
-        case e.Answered():
-            out.want(node, Kind.ATTEMPT, _ANSWER)
-        case e.Redefined():
-            out.want(node, Kind.ATTEMPT, _REASSESSMENT)
-        case e.Reopened():
-            on_reopened(tree, node, data, strategy, out)
-        case e.Settled():
-            on_settled(tree, node, strategy, out)
-        case _:
-            pass
+# --- events of the run, and requests ---------------------------------------------------------------------------------
+
+
+def _started(_tree: Tree, _path: str, data: e.TaskStarted, out: Reaction) -> None:
+    out.event("", e.Created(whole(data.assignment)))
+
+
+def _resumed(tree: Tree, _path: str, _data: e.Resumed, out: Reaction) -> None:
+    on_resumed(tree, out)
+
+
+def _budget_hit(tree: Tree, _path: str, data: e.BudgetHit, out: Reaction) -> None:
+    on_budget_hit(tree, data, out)
+
+
+_OF_RUN: ByClass[Callable[..., None]] = ByClass(
+    {
+        e.TaskStarted: _started,
+        e.Resumed: _resumed,
+        e.CancelRequested: on_cancel,
+        e.RetryRequested: on_retry,
+        e.BudgetHit: _budget_hit,
+    }
+)
+
+# --- events of a node ------------------------------------------------------------------------------------------------
+
+
+def _created(_tree: Tree, node: TaskNode, _data: e.Created, strategy: Strategy, out: Reaction) -> None:
+    if not node.after:
+        begin(node, strategy, out)
+
+
+def _reported(tree: Tree, node: TaskNode, data: e.Reported, strategy: Strategy, out: Reaction) -> None:
+    on_reported(tree, node, data.report, data.n, strategy, out)
+
+
+def _checked(tree: Tree, node: TaskNode, _data: e.Checked, strategy: Strategy, out: Reaction) -> None:
+    on_checked(tree, node, strategy, out)
+
+
+def _lost(_tree: Tree, node: TaskNode, data: e.Lost, _strategy: Strategy, out: Reaction) -> None:
+    out.settle(node, State.FAILED, kind=data.lost, reason=data.reason, resumable=True)
+
+
+def _answered(_tree: Tree, node: TaskNode, _data: e.Answered, _strategy: Strategy, out: Reaction) -> None:
+    out.want(node, Kind.ATTEMPT, _ANSWER)
+
+
+def _redefined(_tree: Tree, node: TaskNode, _data: e.Redefined, _strategy: Strategy, out: Reaction) -> None:
+    out.want(node, Kind.ATTEMPT, _REASSESSMENT)
+
+
+def _settled(tree: Tree, node: TaskNode, _data: e.Settled, strategy: Strategy, out: Reaction) -> None:
+    on_settled(tree, node, strategy, out)
 
 
 def _decide_answer(tree: Tree, node: TaskNode, data: e.Answer, strategy: Strategy, out: Reaction) -> None:
     answer = data.answer
     match answer:
-        case f.AtomicAnswer():
-            on_atomic(node, answer, out)
         case f.JudgeAnswer():
             conclude(tree, node, strategy, out)
         case SplitAnswer() | f.CannotSplit():
             on_proposed(tree, node, answer, strategy, out)
+        case f.IntegrateAnswer():
+            on_integrated(tree, node, answer, strategy, out)
+        case f.AtomicAnswer():
+            on_atomic(node, answer, out)
         case f.Judged() if data.kind == Kind.REVIEW:
             on_reviewed(node, answer, out)
         case f.Judged():
             on_rule_answer(tree, node, strategy, out)
         case f.MergeAnswer():
             on_merged(tree, node, answer, strategy, out)
-        case f.IntegrateAnswer():
-            on_integrated(tree, node, answer, strategy, out)
         case f.LandAnswer():
             accept(node, out)
         case f.ReassessAnswer():
             on_reassessed(tree, node, answer, strategy, out)
         case _:
             pass
+
+
+_OF_NODE: ByClass[Callable[..., None]] = ByClass(
+    {
+        e.Created: _created,
+        e.Reported: _reported,
+        e.Checked: _checked,
+        e.Answer: _decide_answer,
+        e.Lost: _lost,
+        e.Answered: _answered,
+        e.Redefined: _redefined,
+        e.Reopened: on_reopened,
+        e.Settled: _settled,
+    }
+)

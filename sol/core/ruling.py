@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sol.engine.program import Reaction
 from sol.rules import (
+    Aggregate,
     Child,
     Context,
     Decision,
@@ -11,6 +12,8 @@ from sol.rules import (
     Matched,
     NeedJudge,
     NoMatch,
+    Quorum,
+    aggregate_holds,
     evaluate,
     kind_of,
     print_condition,
@@ -37,13 +40,17 @@ def rule(
 
     Source: S63, R09, R14, R20, R24.
     """
+    plainly = _first(tree, node, section, labels, strategy)
+    if plainly is not None:
+        out.event(node.path, plainly)
+        return plainly.next
     judgements = {
         int(number): Judgement(holds=answer.holds, reason=answer.reason)
         for key, answer in node.judgements.items()
         for of, _, number in [key.partition("/")]
         if of == section
     }
-    children = tuple(Child(path, str(tree.nodes[path].state)) for path in active_children(tree, node))
+    children = tuple(Child(path, state) for path, state in _children(tree, node))
     context = Context(children=children, labels=frozenset(labels), judgements=judgements)
     match evaluate(strategy.sections[section], context):
         case Matched(decision):
@@ -59,6 +66,33 @@ def rule(
             out.event(node.path, Decided(section, reason=reason))
             out.settle(node, State.FAILED, kind="no_rule", reason=reason)
     return None
+
+
+def _first(tree: Tree, node: TaskNode, section: str, labels: Sequence[str], strategy: Strategy) -> Decided | None:
+    """The first rule that holds, as long as labels and the children's states tell; None: a judge must, or none does.
+
+    Comes to what `evaluate` comes to, without all that it keeps for whoever wants to know why.
+    """
+    said = {label.strip() for label in labels}
+    children: list[list[str]] | None = None
+    for index, tried in enumerate(strategy.tried[section]):
+        if tried.kind == "label":
+            if tried.text in said:
+                return Decided(section, index, tried.kind, tried.text, tried.next)
+            continue
+        condition = tried.condition
+        if not isinstance(condition, Aggregate | Quorum):
+            return None
+        if children is None:
+            children = [[path, state] for path, state in _children(tree, node)]
+        if aggregate_holds(condition, [state for _, state in children]):
+            return Decided(section, index, tried.kind, tried.text, tried.next, {"children": children})
+    return None
+
+
+def _children(tree: Tree, node: TaskNode) -> list[tuple[str, str]]:
+    """Path and state of the children that count."""
+    return [(path, str(tree.nodes[path].state)) for path in active_children(tree, node)]
 
 
 def _record(section: str, decision: Decision) -> Decided:

@@ -166,10 +166,12 @@ def _no_progress(tree: Tree, node: TaskNode, answer: SplitAnswer) -> tuple[str, 
     """Refuse a child that is its parent over again. Source: S15."""
     children = answer.children
     above_it = list(tree.lineage(node))
+    goals_above = {normalised(above.assignment.goal) for above in above_it}
     path = [node, *above_it]
     for number, child in enumerate(children):
         is_same = same_task(node, child)
-        if not is_same and any(same_task(above, child) for above in above_it):
+        again = not is_same and normalised(child.goal) in goals_above
+        if again and any(same_task(above, child) for above in above_it):
             return "no_progress_split", f"child {number} is the same task as one further up"
         if is_same:
             last = number == len(children) - 1 and answer.sequential

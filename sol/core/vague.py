@@ -46,7 +46,6 @@ _EMPTY_PHRASES = (
     "で",
     "と",
 )
-_CONTENT = re.compile(r"\w", re.UNICODE)
 _BETWEEN = re.compile(r"[^\w./-]+")
 
 
@@ -63,7 +62,8 @@ def vague(goal: str) -> str | None:
         text = unicodedata.normalize("NFKC", goal).casefold().strip()
         for phrase in _EMPTY_PHRASES:
             text = text.replace(phrase, " ")
-    words = (word.strip("./-") for word in _BETWEEN.split(text) if _CONTENT.search(word))
-    if any(word not in _EMPTY_WORDS for word in words):
-        return None
+    for word in _BETWEEN.split(text):
+        bare = word.strip("./-")
+        if bare and bare not in _EMPTY_WORDS:
+            return None
     return f"the goal {goal!r} names no object to work on; say what is to be changed or found, and where"

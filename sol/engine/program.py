@@ -13,7 +13,7 @@ from sol.tree.codec import Codec
 from sol.tree.effects import Request
 from sol.tree.events import Command, Event, Payload, Settled
 from sol.tree.node import AnyState, Node
-from sol.tree.values import Cause
+from sol.tree.values import Cause, Usage
 
 S = TypeVar("S", bound=AnyState)
 
@@ -38,11 +38,32 @@ class Reaction(Struct, gc=False):
         self.events.append(Event(node.path, Settled(str(state), kind=kind, reason=reason, resumable=resumable)))
 
 
-class Limits(Struct, frozen=True):
-    """What the engine keeps a run to: effects at the same time, and what all of them may use."""
+NOTHING_FOLLOWS = Reaction()
+"""What follows from most events. Never written to."""
 
-    concurrency: int
-    budget: Budget
+
+class Limits:
+    """What the engine keeps a run to.
+
+    Attributes:
+        concurrency: Effects at the same time.
+        budget: What all of them may use.
+        accounts: Names of what is limited of it, each with its limit; seconds are the session's business.
+        reserve: What one effect that costs something may use at most.
+    """
+
+    __slots__ = ("accounts", "budget", "concurrency", "reserve")
+
+    def __init__(self, concurrency: int, budget: Budget) -> None:
+        limits: list[tuple[str, float | None]] = [
+            ("calls", budget.calls),
+            ("tokens", budget.tokens),
+            ("cost", budget.cost),
+        ]
+        self.concurrency = concurrency
+        self.budget = budget
+        self.accounts = tuple((name, limit) for name, limit in limits if limit is not None)
+        self.reserve = Usage(calls=1, tokens=budget.per_call.tokens or 0, cost=budget.per_call.cost or 0.0)
 
 
 class Reading(Protocol[S]):
@@ -74,7 +95,7 @@ class Program(Reading[S], Protocol[S]):
         ...
 
     def decide(self, state: S, event: Event) -> Reaction:
-        """What follows from an event that has just been folded in. Changes nothing."""
+        """What follows from an event that has just been folded in. Changes nothing, nor does whoever gets it."""
         ...
 
     def request(self, state: S, command: Command) -> Request:

@@ -4,13 +4,11 @@ Also which wanted command starts next (concurrency, and budgets with reservation
 the end of a process mean for effects in flight.
 """
 
-from collections import deque
 from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
 from sol.engine.program import Limits, Program, Reaction, S
-from sol.strategy.schema import Budget
 from sol.tree import events as e
 from sol.tree.events import Command, Event
 from sol.tree.node import AnyState, State
@@ -18,8 +16,6 @@ from sol.tree.values import NO_CAUSE, Cause, Usage
 
 Transition = list[Event]
 """A fact and all that was decided because of it, commands that it let start included: one record of the journal."""
-
-_ACCOUNTS = ("calls", "tokens", "cost")
 
 
 class Step(Struct, frozen=True):
@@ -86,26 +82,28 @@ class _Turn:
         if not self._transitions:
             self.begin()
         program, state, now, transition = self._program, self._state, self._now, self._transitions[-1]
-        work = deque(facts)
-        while work:
-            event = work.popleft()
+        apply, decide = program.apply, program.decide
+        work = list(facts)
+        for event in work:  # which grows meanwhile
             event.t = now
-            program.apply(state, event)
-            transition.append(event)
-            reaction = program.decide(state, event)
-            work.extend(reaction.events)
-            for command in reaction.commands:
-                work.append(Event(command.node, e.Queued(command.kind, command.n, command.because)))
-            if isinstance(event.data, e.Started):
-                self._started.append((event.node, event.data.kind, event.data.n))
-            elif isinstance(event.data, e.Progressed) and not state.over:
-                work.extend(_passed(state, program.limits.budget))
+            apply(state, event)
+            reaction = decide(state, event)
+            if reaction.events:
+                work.extend(reaction.events)
+            if reaction.commands:
+                work.extend(Event(one.node, e.Queued(one.kind, one.n, one.because)) for one in reaction.commands)
+            data = event.data
+            if type(data) is e.Started:
+                self._started.append((event.node, data.kind, data.n))
+            elif type(data) is e.Progressed and not state.over:
+                work.extend(_passed(state, program.limits))
+        transition.extend(work)
 
     def step(self) -> Step:
         started = set(self._started)
         # A command that starts in the step that wants it is never seen waiting: its queueing needs no record.
         transitions = [
-            [one for one in transition if not (isinstance(one.data, e.Queued) and _key(one.node, one.data) in started)]
+            [one for one in transition if type(one.data) is not e.Queued or _key(one.node, one.data) not in started]
             for transition in self._transitions
         ]
         inflight = self._state.inflight
@@ -116,11 +114,10 @@ def _key(node: str, data: e.EffectPayload) -> tuple[str, str, int]:
     return (node, data.kind, data.n)
 
 
-def _passed(state: AnyState, budget: Budget) -> list[Event]:
+def _passed(state: AnyState, limits: Limits) -> list[Event]:
     """The event that says which budget what was spent has gone beyond, if any. Source: S13."""
-    for name in _ACCOUNTS:
-        limit: float | None = getattr(budget, name)
-        if limit is not None and getattr(state.spent, name) > limit:
+    for name, limit in limits.accounts:
+        if getattr(state.spent, name) > limit:
             return [Event("", e.BudgetHit(name, limit))]
     return []
 
@@ -129,6 +126,11 @@ def _received(program: Program[S], state: S, event: Event) -> Event | None:
     """The fact as it counts now: itself, a late one, or None when it means nothing any more."""
     node = state.nodes.get(event.node)
     match event.data:
+        case e.Outcome() as data:
+            key = _key(event.node, data)
+            if key not in state.inflight:
+                return None
+            return late(event) if key in state.abandoned else event
         case e.RunStarted():
             return None if state.nodes else event
         case e.Resumed():
@@ -137,11 +139,6 @@ def _received(program: Program[S], state: S, event: Event) -> Event | None:
             return event if state.nodes and not state.over else None
         case e.Progressed() as data:
             return event if _key(event.node, data) in state.inflight else None
-        case e.Outcome() as data:
-            key = _key(event.node, data)
-            if key not in state.inflight:
-                return None
-            return late(event) if key in state.abandoned else event
         case e.Answered() if node is not None:
             return event if node.state == State.WAITING else None
         case e.CancelRequested() if node is not None:
@@ -186,11 +183,14 @@ def admit(program: Program[S], state: S) -> list[Event]:
     limits = program.limits
     if not state.queue or len(state.inflight) >= limits.concurrency:
         return []
-    command = next((one for one in state.queue if program.may_start(state, one)), None)
-    if command is None:
-        return []
-    reserve = _reservation(limits) if program.costs(state, command) else None
-    short = None if reserve is None else _short(state, reserve, limits.budget)
+    command = state.queue[0]
+    if not program.may_start(state, command):
+        passed = next((one for one in state.queue if program.may_start(state, one)), None)
+        if passed is None:
+            return []
+        command = passed
+    reserve = limits.reserve if program.costs(state, command) else None
+    short = None if reserve is None else _short(state, reserve, limits)
     if short is None:
         return [Event(command.node, e.Started(command.kind, command.n, command.because, reserve))]
     if any(other.reserve for other in state.inflight.values()):
@@ -201,18 +201,9 @@ def admit(program: Program[S], state: S) -> list[Event]:
     return [Event(command.node, e.Dropped(((command.kind, command.n),))), Event(command.node, ended)]
 
 
-def _reservation(limits: Limits) -> Usage:
-    """What an effect that costs something may use at most."""
-    per_call = limits.budget.per_call
-    return Usage(calls=1, tokens=per_call.tokens or 0, cost=per_call.cost or 0.0)
-
-
-def _short(state: AnyState, reserve: Usage, budget: Budget) -> str | None:
+def _short(state: AnyState, reserve: Usage, limits: Limits) -> str | None:
     """Which budget does not allow this effect now, as a sentence; None when all do."""
-    for name in _ACCOUNTS:
-        limit = getattr(budget, name)
-        if limit is None:
-            continue
+    for name, limit in limits.accounts:
         spent, held, need = getattr(state.spent, name), getattr(state.reserved, name), getattr(reserve, name)
         if spent + held + need > limit or (not need and spent >= limit):
             return f"The budget of {limit:g} {name} is used up: {spent:g} spent, {need:g} more needed."

@@ -6,7 +6,7 @@ Whoever asks the judge adds the answer to the context and evaluates again.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Self, assert_never
 
 from sol.rules.aggregate import aggregate_holds
 from sol.rules.errors import JudgeError
@@ -154,6 +154,21 @@ class NeedJudge:
     rule_index: int
     question: str
     seen: tuple[Seen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A rule without guard, with what is told of it whenever it is tried: kind and text of its condition."""
+
+    condition: Condition
+    kind: Kind
+    text: str
+    next: str
+
+    @classmethod
+    def of(cls, rule: Rule) -> Self:
+        """What there is to tell of a rule."""
+        return cls(rule.condition, kind_of(rule.condition), print_condition(rule.condition), rule.next)
 
 
 Outcome = Matched | NoMatch | NeedJudge

@@ -20,7 +20,7 @@ from pydantic import (
 
 from luna.monitor.settings import MonitorSettings
 from sol.errors import StrategyError
-from sol.rules import Ai, ConditionSyntaxError, Otherwise, Rule, When, parse_rule
+from sol.rules import Ai, ConditionSyntaxError, Otherwise, Rule, Tried, When, parse_rule
 from sol.rules.rule import Position
 from sol.strategy.dimensions import DIMENSIONS
 from sol.tree.node import DIGITS
@@ -257,6 +257,11 @@ class Strategy(_Part):
         return {
             name: tuple(_compiled(name, tuple(rule.items())) for rule in rules) for name, rules in self.rules.items()
         }
+
+    @cached_property
+    def tried(self) -> Mapping[str, tuple[Tried, ...]]:
+        """The rules by section, with what is looked up each time one is tried."""
+        return {name: tuple(map(Tried.of, rules)) for name, rules in self.sections.items()}
 
     @property
     def asks_judge(self) -> bool:

@@ -19,6 +19,17 @@ from sol.tree.values import AnswerValue, Json, SplitAnswer, plain
 AnswerReader = Callable[[bytes | Raw], AnswerValue]
 SHARED_BYTES: Final = 256
 _SHARED: Final = 4096
+_UNSHARED: Final = frozenset(
+    {
+        EventType.RUN_STARTED,
+        EventType.RESUMED,
+        EventType.CREATED,
+        EventType.PROGRESSED,
+        EventType.REPORTED,
+        EventType.ANSWER,
+        EventType.LATE,
+    }
+)
 _encoder: Final = msgspec.json.Encoder()
 _then: Final = msgspec.json.Decoder(tuple[tuple[str, str, Raw], ...])
 _keys: Final = msgspec.json.Decoder(dict[str, Raw])
@@ -144,9 +155,12 @@ class Codec:
         return found
 
     def _payload(self, name: str, data: bytes | Raw) -> Payload:
-        """What an event says. Short ones are mostly like others of the run: those share one object."""
+        """What an event says. Short ones are mostly like others of the run: those share one object.
+
+        Results and inputs are not shared: whoever is handed a list may write to it.
+        """
         text = bytes(data)
-        if len(text) > SHARED_BYTES:
+        if len(text) > SHARED_BYTES or name in _UNSHARED:
             return self._read(name, text)
         known = self._shared.get((name, text))
         if known is None:
@@ -182,7 +196,7 @@ def plain_event(event: Event) -> dict[str, Json]:
 
 
 def _stored(data: Payload) -> object:
-    if isinstance(data, Late):
+    if type(data) is Late:
         return {"was": data.outcome.TYPE, **msgspec.to_builtins(data.outcome)}
     return data
 

@@ -6,7 +6,7 @@ Each type has its class, whose fields are all there is to it; `sol.tree.codec` w
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,8 @@ from sol.tree.values import (
     Usage,
     WorkerData,
 )
+
+F = TypeVar("F")
 
 
 class EventType(StrEnum):
@@ -64,6 +66,15 @@ class EventType(StrEnum):
     REDEFINED = "redefined"
     REOPENED = "reopened"
     SETTLED = "settled"
+
+
+class ByClass(dict[type, F | None]):
+    """What to do for each class: what is given for it, or else for the nearest class that it inherits from."""
+
+    def __missing__(self, kind: type) -> F | None:
+        found = next((self[base] for base in kind.__mro__[1:] if base in self), None)
+        self[kind] = found
+        return found
 
 
 class Payload(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -3,15 +3,14 @@
 Decides nothing, so replay equals the live run.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
 from sol.errors import StoreError
 from sol.tree import events as e
 from sol.tree.effects import IntegrateAnswer, JudgeAnswer, Judged, Kind, LandAnswer, MergeAnswer, ReassessAnswer
-from sol.tree.events import Command, Event, Payload
+from sol.tree.events import ByClass, Command, Event
 from sol.tree.node import NO_JUDGEMENTS, AnyState, Node, State, TaskNode, Tree
 from sol.tree.values import JUDGED, NOTHING, AssignmentData, CheckResult, Usage
 
@@ -26,23 +25,19 @@ def fold(events: Iterable[Event], tree: Tree | None = None) -> Tree:
 
 def apply_task(tree: Tree, event: Event) -> None:
     """Write one event into a task tree."""
-    apply_common(tree, event)
-    own = _TASK.get(type(event.data))
+    data = event.data
+    common, own = _COMMON[type(data)], _TASK[type(data)]
+    if common is not None:
+        common(tree, event, data)
     if own is not None:
-        own(tree, event, event.data)
+        own(tree, event, data)
 
 
 def apply_common(state: AnyState, event: Event) -> None:
     """Write one event into a state as far as it means the same in every program."""
-    common = _common(type(event.data))
+    common = _COMMON[type(event.data)]
     if common is not None:
         common(state, event, event.data)
-
-
-@cache
-def _common(kind: type[Payload]) -> Callable[..., None] | None:
-    """What folds events of a class, or of the class of the engine's that a program has added fields to."""
-    return next((_COMMON[base] for base in kind.__mro__ if base in _COMMON), None)
 
 
 # --- every program ---------------------------------------------------------------------------------------------------
@@ -73,8 +68,8 @@ def _queued(state: AnyState, event: Event, data: e.Queued) -> None:
 
 
 def _started(state: AnyState, event: Event, data: e.Started) -> None:
-    command = Command(event.node, data.kind, data.n, data.because, data.reserve)
-    key = command.key
+    key = (event.node, data.kind, data.n)
+    command = Command(*key, data.because, data.reserve)
     queue = state.queue
     node = state.nodes[event.node]
     if queue and queue[0].key == key:
@@ -116,9 +111,10 @@ def _reserve(state: AnyState, reserve: Usage | None, sign: int) -> None:
 
 def _close(state: AnyState, event: Event, data: e.Outcome) -> Node:
     """An effect has an outcome: free its reservation, book what it used."""
-    command = state.inflight.pop((event.node, data.kind, data.n), None)
+    key = (event.node, data.kind, data.n)
+    command = state.inflight.pop(key, None)
     if command is not None:
-        state.abandoned.discard(command.key)
+        state.abandoned.discard(key)
         _reserve(state, command.reserve, -1)
     node = state.nodes[event.node]
     _book(state, node, data.usage, data.seconds)
@@ -126,13 +122,22 @@ def _close(state: AnyState, event: Event, data: e.Outcome) -> Node:
 
 
 def _book(state: AnyState, node: Node, usage: Usage | None, seconds: float) -> None:
-    for account in (state.spent, node.spent):
-        account.seconds += seconds
-        if usage is not None:
-            account.calls += usage.calls
-            account.tokens += usage.tokens
-            account.cost += usage.cost
-            account.unreported += not usage.reported
+    run, own = state.spent, node.spent
+    run.seconds += seconds
+    own.seconds += seconds
+    if usage is None:
+        return
+    run.calls += usage.calls
+    own.calls += usage.calls
+    if usage.tokens:
+        run.tokens += usage.tokens
+        own.tokens += usage.tokens
+    if usage.cost:
+        run.cost += usage.cost
+        own.cost += usage.cost
+    if not usage.reported:
+        run.unreported += 1
+        own.unreported += 1
 
 
 def _progressed(state: AnyState, event: Event, data: e.Progressed) -> None:
@@ -291,10 +296,9 @@ def changed(before: AssignmentData | None, changes: e.AssignmentChanges) -> Assi
     Raises:
         StoreError: If a field is in neither.
     """
-    given = [getattr(changes, name) for name in AssignmentData.__struct_fields__]
+    given = structs.astuple(changes)
     if before is not None:
-        fields = AssignmentData.__struct_fields__
-        given = [getattr(before, name) if one is None else one for name, one in zip(fields, given, strict=True)]
+        given = tuple(was if now is None else now for now, was in zip(given, structs.astuple(before), strict=True))
     elif None in given:
         raise StoreError("The journal's first task lacks a field. It is damaged; restore it from a copy.")
     return AssignmentData(*given)
@@ -367,35 +371,39 @@ def _analysed(tree: Tree, event: Event, data: e.Analysed) -> None:
 
 # --- which event is folded by what -----------------------------------------------------------------------------------
 
-_COMMON: Mapping[type[Payload], Callable[..., None]] = {
-    e.RunStarted: _run_started,
-    e.RunStatus: _run_status,
-    e.Resumed: _resumed,
-    e.Queued: _queued,
-    e.Started: _started,
-    e.Dropped: _dropped,
-    e.Progressed: _progressed,
-    e.Reported: _reported,
-    e.Checked: _checked,
-    e.Answer: _answer,
-    e.Lost: _lost,
-    e.Late: _late,
-    e.Interrupted: _interrupted,
-    e.Answered: _answered,
-    e.BudgetHit: _budget_hit,
-    e.Decided: _decided,
-    e.Asked: _asked,
-    e.Reopened: _reopened,
-    e.Settled: _settled,
-}
+_COMMON: ByClass[Callable[..., None]] = ByClass(
+    {
+        e.RunStarted: _run_started,
+        e.RunStatus: _run_status,
+        e.Resumed: _resumed,
+        e.Queued: _queued,
+        e.Started: _started,
+        e.Dropped: _dropped,
+        e.Progressed: _progressed,
+        e.Reported: _reported,
+        e.Checked: _checked,
+        e.Answer: _answer,
+        e.Lost: _lost,
+        e.Late: _late,
+        e.Interrupted: _interrupted,
+        e.Answered: _answered,
+        e.BudgetHit: _budget_hit,
+        e.Decided: _decided,
+        e.Asked: _asked,
+        e.Reopened: _reopened,
+        e.Settled: _settled,
+    }
+)
 
-_TASK: Mapping[type[Payload], Callable[..., None]] = {
-    e.Created: _created,
-    e.Started: _task_started,
-    e.Answer: _task_answer,
-    e.Refused: _refused,
-    e.Split: _split,
-    e.Redefined: _redefined,
-    e.Reopened: _task_reopened,
-    e.Analysed: _analysed,
-}
+_TASK: ByClass[Callable[..., None]] = ByClass(
+    {
+        e.Created: _created,
+        e.Started: _task_started,
+        e.Answer: _task_answer,
+        e.Refused: _refused,
+        e.Split: _split,
+        e.Redefined: _redefined,
+        e.Reopened: _task_reopened,
+        e.Analysed: _analysed,
+    }
+)

@@ -242,10 +242,10 @@ class RunState(Struct, Generic[N_co], kw_only=True, gc=False):
 
     def lineage(self, node: Node) -> Iterator[N_co]:
         """The nodes above, nearest first."""
-        above = self.above(node)
-        while above is not None:
+        path, parent, nodes = node.path, node.parent, self.nodes
+        while path and (above := nodes.get(parent)) is not None:
             yield above
-            above = self.above(above)
+            path, parent = above.path, above.parent
 
     def subtree(self, path: str) -> list[N_co]:
         """The node and all below it, parents first. Iterative: trees may be thousands of levels deep."""

@@ -121,6 +121,15 @@ def test_all_outcomes_are_covered() -> None:
     assert {*CLASSES, EventType.ANSWER, EventType.LATE} == set(EventType)
 
 
+def test_results_that_are_alike_are_not_one_object() -> None:
+    row = record("reported", b'{"kind":"attempt","n":1,"report":{"status":"SUCCESS","result":[1]}}')
+    for _ in range(2):
+        (event,) = CODEC.unfold(row)
+        assert isinstance(event.data, e.Reported)
+        assert event.data.report.result == [1]
+        event.data.report.result.append(2)
+
+
 def test_transition_comes_back_in_order_with_its_time() -> None:
     sent = [
         Event("", filled(e.Checked), 9.0),
