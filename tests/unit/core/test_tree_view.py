@@ -18,7 +18,7 @@ def test_view_walks_parents_before_children() -> None:
     assert len(tree) == 3
     assert "0" in tree
     assert "2" not in tree
-    assert tree["0"].assignment.goal == "find red"
+    assert tree["0"].title == "find red"
     assert tree.root.depth == 0
     assert [node.path for node in tree.leaves()] == ["0", "1"]
     assert tree.counts() == {"split": 1, "success": 1, "running": 1}

@@ -121,7 +121,7 @@ async def test_lines_of_a_file_are_halved_by_reference(tmp_path: Path) -> None:
     (tmp_path / "r.txt").write_text("1\n2\n3\n")
     answer = await split(tmp_path, inputs={"r": {"file": "r.txt", "unit": "lines"}})
     assert isinstance(answer, SplitAnswer)
-    halves = [child.inputs["r"] for child in answer.children if child.inputs]
+    halves: list[Any] = [child.inputs["r"] for child in answer.children if child.inputs]
     assert [(half["start"], half["stop"]) for half in halves] == [(0, 2), (2, 3)]
 
 

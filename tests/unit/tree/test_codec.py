@@ -18,10 +18,10 @@ from sol.journal import Record
 from sol.tree import effects as f
 from sol.tree import events as e
 from sol.tree.codec import COMMON, TASK_EVENTS, plain_event
-from sol.tree.effects import AnswerValue, Kind
+from sol.tree.effects import Kind
 from sol.tree.events import Event, EventType, Payload
 from sol.tree.fold import fold
-from sol.tree.values import CriterionData, ReportData, SplitAnswer, Usage
+from sol.tree.values import AnswerValue, CriterionData, ReportData, SplitAnswer, Usage
 from tests.support.core import Scenario, fact, reread, stored, stuck, success
 
 CODEC = TreeReading.codec
