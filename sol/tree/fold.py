@@ -263,9 +263,9 @@ def _settled(state: AnyState, event: Event, data: e.Settled) -> None:
         node.because = data.because
     if not data.resumable:
         node.question = ""
-    if state.inflight:  # of each kind the newest only: one before it is abandoned already, if it still runs
-        keys = [(event.node, kind, n) for kind, n in node.counts.items()]
-        state.abandoned.update(key for key in keys if key in state.inflight)
+    if state.inflight:
+        own = [(event.node, kind, number) for kind, n in node.counts.items() for number in range(1, n + 1)]
+        state.abandoned.update(key for key in own if key in state.inflight)
 
 
 # --- task trees ------------------------------------------------------------------------------------------------------
