@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 from pydantic import TypeAdapter
 
+from luna.attempt import AttemptLimits
 from luna.clock import Clock
 from luna.criteria import Criterion
 from luna.gate import Gates
@@ -92,7 +93,7 @@ class Assignments:
         if output is None or output[0] is not data.expected_output:
             whole = ExpectedOutput.model_validate(msgspec.to_builtins(data.expected_output))
             output = self._outputs[id(data.expected_output)] = data.expected_output, whole
-        return Assignment.model_construct(
+        return Assignment.trusted(
             goal=data.goal,
             context=data.context,
             # What is handed over is the worker's: the run's own state must not change with it.
@@ -142,3 +143,8 @@ class RunContext:
     inherit: Callable[[int, Callable[[Usage], None]], None] | None = None
     entering: list[Entering] = field(default_factory=list)
     assignments: Assignments = field(default_factory=Assignments)
+    attempt_limits: AttemptLimits = field(init=False)
+
+    def __post_init__(self) -> None:
+        limits = self.strategy.limits
+        self.attempt_limits = AttemptLimits(timeout_s=limits.timeout_s, inactivity_s=limits.inactivity_s)

@@ -35,7 +35,7 @@ from luna.protocol import (
     Usage,
 )
 from luna.strictjson import require_json
-from luna.supervisor import AttemptLimits, Finished, Surroundings, supervise
+from luna.supervisor import Finished, Surroundings, supervise
 from luna.supervisor import Lost as LostAttempt
 from luna.text import clip
 from luna.verify import verify
@@ -166,13 +166,12 @@ async def work(on: Working, request: f.AttemptRequest, workspace: Path) -> e.Rep
         fence=context.token,
         model=context.workers.model,
     )
-    limits = context.strategy.limits
     ended = await supervise(
         made.worker,
         assignment,
         delivery,
         monitors=Monitors.from_settings(context.strategy.monitor_settings, assignment),
-        limits=AttemptLimits(timeout_s=limits.timeout_s, inactivity_s=limits.inactivity_s),
+        limits=context.attempt_limits,
         clock=context.clock,
         around=Surroundings(
             gates=context.gates,
