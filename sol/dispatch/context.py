@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from pydantic import TypeAdapter
@@ -21,9 +21,13 @@ from sol.planner import Planner
 from sol.strategy.schema import Strategy
 from sol.tree.effects import SolveRequest
 from sol.tree.events import Command
-from sol.tree.values import AssignmentData, CriterionData, ExpectedData, ReportData, WorkerData
+from sol.tree.values import AssignmentData, ReportData, WorkerData
 
-_CRITERION: TypeAdapter[Criterion] = TypeAdapter(Criterion)
+_CRITERIA: TypeAdapter[tuple[Criterion, ...]] = TypeAdapter(tuple[Criterion, ...])
+_OUTPUT: TypeAdapter[ExpectedOutput] = TypeAdapter(ExpectedOutput)
+_KEPT = 1_000
+
+T = TypeVar("T")
 Entering: TypeAlias = Callable[[Command], None]
 Solving: TypeAlias = Callable[[SolveRequest, tuple[str, str, int], Callable[[str], None]], Awaitable[ReportData]]
 """Solves a task by a run of its own: the request, the key of its effect, and who is told the id of the run."""
@@ -76,33 +80,34 @@ class Workers:
         return MadeWorker(worker, spec, gate, confinement)
 
 
-@dataclass(slots=True)
 class Assignments:
     """Assignments as Lunas get them, made of what was checked before. Parts that many tasks share are made once."""
 
-    _criteria: dict[int, tuple[tuple[CriterionData, ...], tuple[Criterion, ...]]] = field(default_factory=dict)
-    _outputs: dict[int, tuple[ExpectedData, ExpectedOutput]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[object, Any]] = {}
 
     def of(self, data: AssignmentData) -> Assignment:
         """The assignment of these seven fields."""
-        known = self._criteria.get(id(data.success_criteria))
-        if known is None or known[0] is not data.success_criteria:
-            made = tuple(_CRITERION.validate_python(msgspec.to_builtins(one)) for one in data.success_criteria)
-            known = self._criteria[id(data.success_criteria)] = data.success_criteria, made
-        output = self._outputs.get(id(data.expected_output))
-        if output is None or output[0] is not data.expected_output:
-            whole = ExpectedOutput.model_validate(msgspec.to_builtins(data.expected_output))
-            output = self._outputs[id(data.expected_output)] = data.expected_output, whole
         return Assignment.trusted(
             goal=data.goal,
             context=data.context,
             # What is handed over is the worker's: the run's own state must not change with it.
             inputs=msgspec.json.decode(msgspec.json.encode(data.inputs)),
             constraints=data.constraints,
-            expected_output=output[1],
-            success_criteria=known[1],
+            expected_output=self._once(data.expected_output, _OUTPUT),
+            success_criteria=self._once(data.success_criteria, _CRITERIA),
             stop_conditions=data.stop_conditions,
         )
+
+    def _once(self, part: object, adapter: TypeAdapter[T]) -> T:
+        """A part of an assignment as the class that Lunas know, made once for as long as there is this object."""
+        known = self._made.get(id(part))
+        if known is None or known[0] is not part:
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            known = self._made[id(part)] = part, adapter.validate_python(msgspec.to_builtins(part))
+        made: T = known[1]
+        return made
 
 
 @dataclass(slots=True, kw_only=True)
