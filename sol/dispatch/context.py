@@ -88,6 +88,7 @@ class Assignments:
 
     def of(self, data: AssignmentData) -> Assignment:
         """The assignment of these seven fields."""
+        criteria: tuple[Criterion, ...] = self._once(data.success_criteria, _CRITERIA)
         return Assignment.trusted(
             goal=data.goal,
             context=data.context,
@@ -95,7 +96,7 @@ class Assignments:
             inputs=msgspec.json.decode(msgspec.json.encode(data.inputs)),
             constraints=data.constraints,
             expected_output=self._once(data.expected_output, _OUTPUT),
-            success_criteria=self._once(data.success_criteria, _CRITERIA),
+            success_criteria=criteria,
             stop_conditions=data.stop_conditions,
         )
 
