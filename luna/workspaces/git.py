@@ -5,11 +5,12 @@ Must never pass text from a task as an option or through a shell, nor look for a
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from luna.process import ProcessLimits, ProcessRegistry, run_process
+from luna.workspaces.history import Commit, History
 from luna.workspaces.protocol import WorkspaceError
 
 MIN_VERSION: Final = (2, 34)
@@ -68,6 +69,7 @@ class Git:
         registry: Where running commands are recorded.
         options: Options of git itself, such as those of `author`.
         index: Another index file to work on.
+        history: What is known of its commits.
     """
 
     directory: Path
@@ -76,6 +78,7 @@ class Git:
     registry: ProcessRegistry | None = None
     options: tuple[str, ...] = ()
     index: Path | None = None
+    history: History = field(default_factory=History, repr=False, compare=False)
 
     def with_new_index(self, index: Path) -> "Git":
         """The same with an index file that is empty at first, whatever a killed command has left there."""
@@ -87,13 +90,13 @@ class Git:
         """The same for the files of a directory."""
         return replace(self, directory=work_tree, work_tree=work_tree, repository=repository or self.repository)
 
-    async def ask(self, *words: str, stdin: bytes = b"", date: int | None = None) -> Answer:
+    async def ask(self, *words: str, stdin: bytes = b"", date: str | None = None) -> Answer:
         """Run a command whose exit code tells something.
 
         Args:
             words: Subcommand and its arguments.
             stdin: Its input.
-            date: Seconds since 1970 that a commit made by it says; None: now.
+            date: What a commit made by it says, in a form that git reads; None: now.
 
         Raises:
             WorkspaceError: If git is not there or was ended.
@@ -104,7 +107,7 @@ class Git:
         if self.index is not None:
             environment["GIT_INDEX_FILE"] = str(self.index)
         if date is not None:
-            environment |= {"GIT_AUTHOR_DATE": f"@{date} +0000", "GIT_COMMITTER_DATE": f"@{date} +0000"}
+            environment |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), date)
         result = await run_process(
             ["git", *_OPTIONS, *self.options, *where, *words],
             cwd=self.directory,
@@ -123,7 +126,7 @@ class Git:
             )
         return Answer(result.exit_code, result.stdout, error)
 
-    async def run(self, *words: str, stdin: bytes = b"", date: int | None = None) -> bytes:
+    async def run(self, *words: str, stdin: bytes = b"", date: str | None = None) -> bytes:
         """Run a command that must succeed and return its output.
 
         Raises:
@@ -146,10 +149,19 @@ class Git:
         answer = await self.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return answer.out.decode().strip() if answer.code == 0 else None
 
+    async def commit(self, name: str) -> Commit:
+        """What is in the commit with an id."""
+        known = self.history.commit(name)
+        if known is None:
+            tree, stamp = (await self.line("show", "--no-patch", "--format=%T %ct", name)).split()
+            known = Commit(tree, int(stamp))
+            self.history.note(name, known)
+        return known
+
     async def contains(self, whole: str, part: str) -> bool:
         """Tell whether the history of the commit `whole` has the commit `part` in it."""
-        if whole == part:
-            return True
+        if (known := self.history.contains(whole, part)) is not None:
+            return known
         answer = await self.ask("merge-base", "--is-ancestor", part, whole)
         if answer.code not in {0, 1}:
             raise WorkspaceError(f"Snapshots {part!r} and {whole!r} cannot be compared: {answer.error}")
@@ -184,8 +196,10 @@ async def check_version(git: Git) -> None:
 
 async def author(git: Git) -> tuple[str, ...]:
     """Options that name the author of commits: as the user's configuration does, else Sol."""
-    answers = [await git.ask("config", "--get", key) for key in ("user.name", "user.email")]
-    name, email = (answer.out.decode("utf-8", "surrogateescape").strip() for answer in answers)
+    answer = await git.ask("config", "--null", "--get-regexp", r"^user\.(name|email)$")
+    found = dict(entry.partition(b"\n")[::2] for entry in fields(answer.out))  # the last of several counts
+    values = (found.get(key, b"") for key in (b"user.name", b"user.email"))
+    name, email = (value.decode("utf-8", "surrogateescape").strip() for value in values)
     if not name or not email:
         name, email = "Sol", "sol@localhost"
     return ("-c", f"user.name={name}", "-c", f"user.email={email}")

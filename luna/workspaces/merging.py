@@ -25,31 +25,40 @@ _MARKERS: Final = tuple(
 _STAGES: Final = {b"1": "base", b"2": "ours", b"3": "theirs"}
 
 
-async def merge_side(places: Places, place: Place, side: Side, *, message: str) -> tuple[Disputed, ...]:
+async def merge_side(
+    places: Places, place: Place, side: Side, *, head: str, message: str
+) -> tuple[str, tuple[Disputed, ...]]:
     """Merge a side into a place on its branch, without other changes in it.
 
+    Args:
+        places: What the place belongs to.
+        place: Where.
+        side: What.
+        head: The commit that the place is at.
+        message: Of the commit, if one is needed.
+
     Returns:
-        Where it does not fit, and then the place has both sides with markers; empty when it is merged.
+        The commit that the place is at now; and where the side does not fit, and then the place has both sides with
+        markers.
 
     Raises:
         WorkspaceError: If git cannot merge it for another reason than a conflict.
     """
     git, theirs = place.git, checked_snapshot(side.snapshot)
-    head = await git.line("rev-parse", "HEAD")
     if await git.contains(head, theirs):
-        return ()
+        return head, ()
     if await git.contains(theirs, head):
         await git.run("merge", "--quiet", "--ff-only", theirs)
-        return ()
+        return theirs, ()
     if disputed := await start_merge(place, theirs):
-        return disputed
+        return head, disputed
     tree = await git.line("write-tree")
-    stamps = (await git.line("show", "--no-patch", "--format=%ct", head, theirs)).split()
+    date = max((await git.commit(head)).stamp_t, (await git.commit(theirs)).stamp_t)
     text = f"{message}\n\nPart: {side.label}"
-    commit = await places.commit(tree, [head, theirs], message=text, date=max(map(int, stamps)))
+    commit = await places.commit(tree, [head, theirs], message=text, date=date)
     await git.run("update-ref", "HEAD", commit)
     place.forget_half_done()
-    return ()
+    return commit, ()
 
 
 async def start_merge(place: Place, theirs: str) -> tuple[Disputed, ...]:

@@ -8,7 +8,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +17,21 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from luna.clock import SystemClock
 from luna.workspaces.calls import in_thread
-from luna.workspaces.git import Git, checked_snapshot, fields
+from luna.workspaces.git import Git, checked_snapshot
+from luna.workspaces.history import Commit
 from luna.workspaces.protocol import WorkspaceError
-from luna.workspaces.snapshot import LeftOut, stage
+from luna.workspaces.snapshot import LeftOut, files_below, stage
 
 RESULT: Final = "result"
 """Name of the place and branch that hold a result which could not be landed."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _READY: Final = "sol.json"
 _OLDER_S: Final = 60
+_MANY_FILES: Final = 1_000
+_MANY_BYTES: Final = 1 << 24
+_COMMIT: Final = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?\n?")
 _HALF_DONE: Final = (
     "MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply sequencer"
 ).split()
@@ -118,10 +124,15 @@ class Place:
             remove(self.admin / name)
 
 
-def _date(root: Path, paths: Iterable[bytes], t: int) -> None:
-    for path in paths:
+def _date(root: Path, t: int) -> bool:
+    """Date all files below a directory; tell whether they are many."""
+    count = total_bytes = 0
+    for path, size_bytes in files_below(os.fsencode(root), b"", lambda _: False):
         with suppress(OSError):  # not every file system dates links
             os.utime(root / os.fsdecode(path), (t, t), follow_symlinks=False)
+        count += 1
+        total_bytes += size_bytes
+    return count > _MANY_FILES or total_bytes > _MANY_BYTES
 
 
 def is_name(name: str) -> bool:
@@ -182,6 +193,7 @@ class Places:
         self._run = run
         self._ignored = ignored
         self._lock = asyncio.Lock()
+        self._alone: set[str] = set()  # places that were made without branches beside theirs
 
     def branch(self, name: str) -> str:
         """The branch of a place, without `refs/heads/`."""
@@ -230,24 +242,32 @@ class Places:
         checked_snapshot(base)
         await self.put_away(name)
         root = self.directory / name
+        branch = f"refs/heads/{self.branch(name)}"
+        there = await self.git.refs(branch, f"{branch}+*")
+        self._alone.discard(name)
+        if not there.keys() - {branch}:
+            self._alone.add(name)
         async with self._lock:
             if root.is_symlink() or (root.exists() and any(root.iterdir())):
                 root.rename(self._free_directory(name))
             root.parent.mkdir(parents=True, exist_ok=True)
-            await self.git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", str(root), base)
-            place = self.find(name)
+        # One that is checked out elsewhere, or has other work, is brought here only once the place is there.
+        how = ["--detach"] if branch in there else ["--no-track", "-b", self.branch(name)]
+        await self.git.run("worktree", "add", "--quiet", *how, str(root), base)
+        place = self.find(name)
         if place is None:
             raise WorkspaceError(f"git made a worktree in {str(root)!r} that is not there; has somebody removed it?")
-        await place.git.run("reset", "--hard", "--quiet")
         await self.age(place, base)
-        await self._settle(place, base)
+        if branch in there:
+            await self._settle(place, base)
         return place
 
     async def age(self, place: Place, base: str) -> None:
         """Date all files of a place a while before a commit: what was only checked out must not pass for new."""
-        dated_t = int(await self.git.line("show", "--no-patch", "--format=%ct", base)) - _OLDER_S
-        paths = fields(await place.git.run("ls-files", "-z"))
-        await in_thread(_date, place.root, paths, dated_t)
+        dated_t = (await self.git.commit(base)).stamp_t - _OLDER_S
+        if await in_thread(_date, place.root, dated_t):
+            # Git reads files again whose dates it does not know; many of them now, and not each time.
+            await place.git.ask("update-index", "-q", "--refresh")
 
     async def take(self, place: Place, ready: Ready, *, message: str, also: str | None = None) -> str:
         """Bring all that is in a place onto its branch and return the commit.
@@ -264,9 +284,9 @@ class Places:
         merged = await git.commit_named("MERGE_HEAD") if await self._is_merged(place) else None
         tree = await stage(git, ignored=self._ignored, left_out=self.left_out)
         tip = await self._tip(place.name)
-        head = await git.commit_named("HEAD") or tip or ready.start
+        head = await self._head(place) or tip or ready.start
         parents = [head]
-        if head != ready.start and (await git.ask("merge-base", head, ready.start)).code != 0:
+        if not git.history.contains(head, ready.start) and (await git.ask("merge-base", head, ready.start)).code != 0:
             parents.append(ready.start)  # somebody has begun a history of its own; it could not be merged
         parents += [other for other in (also, merged) if other and not await git.contains(head, other)]
         for known in dict.fromkeys(filter(None, (head, tip))):  # the tip too: this may have been cut off before
@@ -281,9 +301,13 @@ class Places:
 
     async def commit(self, tree: str, parents: Sequence[str], *, message: str, date: int | None = None) -> str:
         """Make a commit and return it; no branch moves."""
-        words = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
-        out = await self.git.run("commit-tree", tree, *words, stdin=f"{message}\n".encode(), date=date)
-        return out.decode().strip()
+        parents = tuple(dict.fromkeys(parents))
+        words = [word for parent in parents for word in ("-p", parent)]
+        t, zone = (int(SystemClock().now()), time.strftime("%z")) if date is None else (date, "+0000")
+        out = await self.git.run("commit-tree", tree, *words, stdin=f"{message}\n".encode(), date=f"@{t} {zone}")
+        commit = out.decode().strip()
+        self.git.history.note(commit, Commit(tree, t, parents))
+        return commit
 
     async def move(self, name: str, commit: str) -> None:
         """Set the branch of a place. What it had and the commit has not stays on branches `NAME+1`, `NAME+2`."""
@@ -293,12 +317,15 @@ class Places:
             if not [True for other in kept.values() if await self.git.contains(other, old)]:
                 numbers = [int(number) for ref in kept if (number := ref.rpartition("+")[2]).isdecimal()]
                 aside = f"refs/heads/{self.branch(name)}+{max(numbers, default=0) + 1}"
+                self._alone.discard(name)
                 await self.git.run("update-ref", aside, old)
         if old != commit:
             await self.git.run("update-ref", f"refs/heads/{self.branch(name)}", commit)
 
     async def tidy(self, name: str, commit: str) -> None:
         """Remove the branches beside the one of a place that hold nothing but what a commit has."""
+        if name in self._alone:
+            return
         kept = await self._set_aside(name)
         await self.git.delete_refs({ref: old for ref, old in kept.items() if await self.git.contains(commit, old)})
 
@@ -328,13 +355,20 @@ class Places:
     async def _settle(self, place: Place, commit: str) -> None:
         """Put a place that has the files of a commit onto its branch, at the commit."""
         await self.move(place.name, commit)
-        branch = f"refs/heads/{self.branch(place.name)}"
-        if (place.admin / "HEAD").read_bytes() != f"ref: {branch}\n".encode():
-            await place.git.run("symbolic-ref", "HEAD", branch)
+        if not self._is_on_branch(place):
+            await place.git.run("symbolic-ref", "HEAD", f"refs/heads/{self.branch(place.name)}")
+
+    def _is_on_branch(self, place: Place) -> bool:
+        """Tell whether a place has its own branch checked out."""
+        return (place.admin / "HEAD").read_bytes() == f"ref: refs/heads/{self.branch(place.name)}\n".encode()
+
+    async def _head(self, place: Place) -> str | None:
+        """The commit that a place is at; None if there is none."""
+        return await (self._tip(place.name) if self._is_on_branch(place) else place.git.commit_named("HEAD"))
 
     async def _is_snapshot(self, commit: str, tree: str, parents: Sequence[str]) -> bool:
         """Tell whether a commit has these files, and these others in its history."""
-        if await self.git.line("rev-parse", f"{commit}^{{tree}}") != tree:
+        if (await self.git.commit(commit)).tree != tree:
             return False
         return all([await self.git.contains(commit, parent) for parent in parents])
 
@@ -343,12 +377,16 @@ class Places:
         return place.is_merging and not await place.git.run("ls-files", "--unmerged")
 
     async def _is_untouched(self, place: Place, ready: Ready) -> bool:
-        if await place.git.commit_named("HEAD") != ready.start:
+        if await self._head(place) != ready.start:
             return False
         return await stage(place.git, ignored=self._ignored, left_out=self.left_out) == ready.tree
 
     async def _tip(self, name: str) -> str | None:
-        return await self.git.commit_named(f"refs/heads/{self.branch(name)}")
+        ref = f"refs/heads/{self.branch(name)}"
+        with suppress(OSError):  # git may have it elsewhere; but what is here is what counts
+            if _COMMIT.fullmatch(content := (self.repository / ref).read_bytes()):
+                return content.decode().strip()
+        return await self.git.commit_named(ref)
 
     async def _set_aside(self, name: str) -> dict[str, str]:
         return await self.git.refs(f"refs/heads/{self.branch(name)}+*")

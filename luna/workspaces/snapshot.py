@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from luna.workspaces.git import Git, fields, joined
+from luna.workspaces.history import tree_of
 from luna.workspaces.protocol import WorkspaceError
 
 LeftOut: TypeAlias = Callable[[bytes], bool]
@@ -21,6 +22,10 @@ _BYPRODUCTS: Final = frozenset(
 )
 _BYPRODUCT_ENDS: Final = (b".pyc", b".pyo")
 _GITLINK: Final = b"160000 "
+_OTHER: Final = b"? "
+_PLAIN: Final = b"H "
+_NOT_ENTRIES: Final = (b"?", b"R", b"C", b"K", b"r", b"c")
+"""How files that the index has not, or has otherwise, are marked."""
 _UNTAKEN: Final = re.compile(
     r"^(warning: could not open directory |Ignoring path |(?!warning: ).*: Permission denied$)", re.MULTILINE
 )
@@ -72,18 +77,28 @@ async def stage(git: Git, *, ignored: bool, left_out: LeftOut) -> str:
     Raises:
         WorkspaceError: If a file or directory cannot be read, for example.
     """
-    entries = fields(await git.run("ls-files", "-z", "--stage", "-v"))
-    if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK, 2)]:
-        await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(links))
-    await _look_at_all(git, entries)
-    await _taking_all(git, "add", "--update", "--sparse")
-    listed = fields(await _taking_all(git, "ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"])))
-    new = [path for path in listed if not path.endswith(b"/") and not left_out(path)]
-    nested = [path for path in listed if path.endswith(b"/") and not left_out(path[:-1])]
+    listing = ("ls-files", "-z", "--others", *([] if ignored else ["--exclude-standard"]))
+    listed = fields(await _taking_all(git, *listing, "--stage", "--modified", "--deleted", "-v"))
+    entries = [entry for entry in listed if entry[:1] not in _NOT_ENTRIES]
+    others = [entry[2:] for entry in listed if entry.startswith(_OTHER)]
+    is_plain = all(entry.startswith(_PLAIN) and not entry.startswith(_GITLINK, 2) for entry in entries)
+    is_changed = len(entries) + len(others) < len(listed)
+    if not is_plain:
+        await _look_at_all(git, entries)
+    if is_changed or not is_plain:
+        await _taking_all(git, "add", "--update", "--sparse")
+    if not is_plain:
+        others = fields(await _taking_all(git, *listing))
+    new = [path for path in others if not path.endswith(b"/") and not left_out(path)]
+    nested = [path for path in others if path.endswith(b"/") and not left_out(path[:-1])]
     new += await _in_repositories(git, nested, ignored=ignored, left_out=left_out)
     if new:
         # A file that goes away meanwhile is no error.
         await _taking_all(git, "update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=joined(new))
+    elif is_plain and not is_changed:
+        tree = await asyncio.to_thread(tree_of, [entry[2:] for entry in entries])
+        if git.history.has_tree(tree):
+            return tree
     return await git.line("write-tree")
 
 
@@ -99,7 +114,12 @@ async def _taking_all(git: Git, *words: str, stdin: bytes = b"") -> bytes:
 
 
 async def _look_at_all(git: Git, entries: list[bytes]) -> None:
-    """Let git see changes of files that it was told not to look at, by their bits or by a sparse checkout."""
+    """Let git see files in place of links to repositories, and changes that it was told not to look at.
+
+    It is told so by bits of a file, or by a sparse checkout.
+    """
+    if links := [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_GITLINK, 2)]:
+        await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(links))
     bits = {"--no-assume-unchanged": b"hs", "--no-skip-worktree": b"Ss"}
     for option, tags in bits.items():
         paths = [entry.partition(b"\t")[2] for entry in entries if entry[:1] in tags]

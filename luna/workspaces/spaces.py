@@ -112,12 +112,14 @@ class GitSpaces(ABC):
         place = places.find(checked_name(name))
         if place is None or place.ready is None or not place.is_there:
             place = await places.make(name, base)
+            head = base
             for side in also:
-                if await merge_side(places, place, side, message=f"Start of {name}"):
+                head, disputed = await merge_side(places, place, side, head=head, message=f"Start of {name}")
+                if disputed:
                     await place.git.run("reset", "--hard", "--quiet")
             if also:
                 await places.age(place, base)
-            await self._hand_over(places, place, base)
+            await self._hand_over(places, place, base, head)
         inside = place.root / opened.prefix
         await in_thread(inside.mkdir, parents=True, exist_ok=True)  # git has no empty directories
         return inside
@@ -138,13 +140,16 @@ class GitSpaces(ABC):
         places = opened.places
         place = await places.make(checked_name(name), base)
         merged: list[str] = []
+        head = base
         for side in sides:
-            if disputed := await merge_side(places, place, side, message=message):
-                start = await self._hand_over(places, place, base, theirs=side.snapshot, disputed=disputed)
+            head, disputed = await merge_side(places, place, side, head=head, message=message)
+            if disputed:
+                await self._hand_over(places, place, base, head, theirs=side.snapshot, disputed=disputed)
                 files = await conflict_files(place.git, disputed, named=partial(named_in, opened.prefix))
-                return Merge(start, tuple(merged), Conflict(side, files))
+                return Merge(head, tuple(merged), Conflict(side, files))
             merged.append(side.label)
-        return Merge(await self._hand_over(places, place, base), tuple(merged))
+        await self._hand_over(places, place, base, head)
+        return Merge(head, tuple(merged))
 
     @told
     async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
@@ -179,20 +184,43 @@ class GitSpaces(ABC):
                     await places.put_away(name)
                 except (OSError, WorkspaceError) as error:
                     _log.warning("Place %r of run %s stays: %s", name, self.run, error)
-        head = await opened.main.commit_named("HEAD")
-        base = await places.git.commit_named(self._base_ref)
-        needless: dict[str, str] = {}
-        for whole in filter(None, (result, base, head)):
-            needless |= await places.git.refs(*self._patterns, merged=whole)
-        in_result = f"refs/heads/{places.branch(RESULT)}"
-        if in_result in needless and (head is None or not await places.git.contains(head, needless[in_result])):
-            del needless[in_result]
-        await places.git.delete_refs(needless)
-        kept = await self._kept(opened)
-        if not kept:
-            await self._forget(opened)
+        refs = await places.git.refs(*self._patterns, self._base_ref)
+        base = refs.pop(self._base_ref, None)
+        needless = await self._needless(opened, refs, result=result, base=base)
+        if needless.keys() == refs.keys() and not places.names():
+            await self._forget(opened, refs if base is None else refs | {self._base_ref: base})
+            kept: tuple[Kept, ...] = ()
+        else:
+            await places.git.delete_refs(needless)
+            kept = await self._kept(opened)
         self._forget_commands()
         return kept
+
+    async def _needless(
+        self, opened: Opened, refs: dict[str, str], *, result: str | None, base: str | None
+    ) -> dict[str, str]:
+        """Those branches that hold nothing but what the result, the start or the workspace's own branch has."""
+        git = opened.places.git
+        in_result = f"refs/heads/{opened.places.branch(RESULT)}"
+        needless: dict[str, str] = {}
+        for whole in filter(None, (result, base)):
+            needless |= await self._merged(git, refs, needless, whole)
+        if needless.keys() == refs.keys() and in_result not in needless:
+            return needless
+        head = await opened.main.commit_named("HEAD")
+        if head is not None:
+            needless |= await self._merged(git, refs, needless, head)
+        if in_result in needless and (head is None or not await git.contains(head, needless[in_result])):
+            del needless[in_result]
+        return needless
+
+    async def _merged(self, git: Git, refs: dict[str, str], but: dict[str, str], whole: str) -> dict[str, str]:
+        """Those branches, but for some, that are in the history of a commit."""
+        rest = {ref: commit for ref, commit in refs.items() if ref not in but}
+        known = {ref: git.history.contains(whole, commit) for ref, commit in rest.items()}
+        if None in known.values():
+            return await git.refs(*self._patterns, merged=whole)
+        return {ref: commit for ref, commit in rest.items() if known[ref]}
 
     @told
     async def kept(self) -> tuple[Kept, ...]:
@@ -213,8 +241,7 @@ class GitSpaces(ABC):
         opened = await self._open()
         for name in opened.places.names():
             await opened.places.remove(name)
-        await opened.places.git.delete_refs(await opened.places.git.refs(*self._patterns))
-        await self._forget(opened)
+        await self._forget(opened, await opened.places.git.refs(*self._patterns, self._base_ref))
         self._forget_commands()
 
     async def _kept(self, opened: Opened) -> tuple[Kept, ...]:
@@ -224,9 +251,10 @@ class GitSpaces(ABC):
         kept = [Kept(self.run, name, str(places.directory / name), "") for name in places.names()]
         return (*kept, *(Kept(self.run, name, self._where(ref), commit) for name, (ref, commit) in tips.items()))
 
-    async def _forget(self, opened: Opened) -> None:
+    async def _forget(self, opened: Opened, refs: dict[str, str]) -> None:
         """Remove what is left once nothing is kept."""
-        await opened.places.git.delete_refs(await opened.places.git.refs(self._base_ref))
+        if not opened.places.repository.is_relative_to(self._directory):  # or it goes as well
+            await opened.places.git.delete_refs(refs)
         await self._remove_directory()
         self._opened = None
 
@@ -242,14 +270,22 @@ class GitSpaces(ABC):
         await in_thread(remove, gone)
 
     async def _hand_over(
-        self, places: Places, place: Place, base: str, *, theirs: str = "", disputed: tuple[Disputed, ...] = ()
-    ) -> str:
-        """Record that a place is made, and return the commit it is at."""
-        start = await place.git.line("rev-parse", "HEAD")
-        tree = await place.git.line("rev-parse", "AUTO_MERGE" if disputed else "HEAD^{tree}")
+        self,
+        places: Places,
+        place: Place,
+        base: str,
+        start: str,
+        *,
+        theirs: str = "",
+        disputed: tuple[Disputed, ...] = (),
+    ) -> None:
+        """Record that a place is made, and at which commit it is."""
+        if disputed:
+            tree = await place.git.line("rev-parse", "AUTO_MERGE")
+        else:
+            tree = (await place.git.commit(start)).tree
         await places.tidy(place.name, start)
         place.hand_over(Ready(base=base, start=start, tree=tree, theirs=theirs, disputed=disputed))
-        return start
 
 
 def _with_home_left_out(home: bytes) -> LeftOut:

@@ -1,6 +1,7 @@
 """How many processes are started, and how often all processes of the machine are looked through."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -107,3 +108,11 @@ async def test_process_of_somebody_else_that_came_up_meanwhile_is_left_alone(tmp
     assert other.poll() is None
     other.kill()
     await asyncio.to_thread(other.wait)
+
+
+def test_isolated_run_of_three_nodes_starts_few_processes_and_scans_hardly_ever() -> None:
+    benchmarks = Path(__file__).parents[2] / "benchmarks"
+    words = [sys.executable, str(benchmarks / "isolation.py"), "--json"]
+    figures = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
+    assert figures["processes"] <= 45
+    assert figures["scans"] <= 5
