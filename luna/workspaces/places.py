@@ -251,9 +251,10 @@ class Places:
             if root.is_symlink() or (root.exists() and any(root.iterdir())):
                 root.rename(self._free_directory(name))
             root.parent.mkdir(parents=True, exist_ok=True)
-        # One that is checked out elsewhere, or has other work, is brought here only once the place is there.
-        how = ["--detach"] if branch in there else ["--no-track", "-b", self.branch(name)]
-        await self.git.run("worktree", "add", "--quiet", *how, str(root), base)
+            # One that is checked out elsewhere, or has other work, is brought here only once the place is there.
+            how = ["--detach"] if branch in there else ["--no-track", "-b", self.branch(name)]
+            # One at a time: git reads the files of all worktrees, also of one that is half made.
+            await self.git.run("worktree", "add", "--quiet", *how, str(root), base)
         place = self.find(name)
         if place is None:
             raise WorkspaceError(f"git made a worktree in {str(root)!r} that is not there; has somebody removed it?")
