@@ -42,6 +42,7 @@ from luna.protocol import (
     Waiting,
 )
 from luna.redact import redact
+from luna.text import whole_characters
 
 OnEvent: TypeAlias = Callable[[ProgressEvent], Awaitable[None] | None]
 
@@ -232,8 +233,10 @@ class Try:
         if not isinstance(item, EVENT_TYPES):
             reason = f"the worker yielded a {type(item).__name__}, neither a progress event nor a report"
             return self._stop(Failed(kind=FailedKind.FORMAT, reason=reason))
-        if (unfit := fit_event(item, self._limits.report_bytes)) is not None:
-            return self._stop(unfit)
+        fit = fit_event(item, self._limits.report_bytes)
+        if isinstance(fit, Failed):
+            return self._stop(fit)
+        item = fit
         stuck = self._note(item)
         if self._around.on_event is not None:
             try:
@@ -250,7 +253,7 @@ class Try:
         return True
 
     def _take_late(self, item: object) -> bool:
-        if isinstance(item, Spent):
+        if isinstance(item, Spent) and not isinstance(fit_event(item, self._limits.report_bytes), Failed):
             self._spend(item)
         self._late.append(type(item).__name__)
         return not self.stopped and len(self._late) < _LATE_ITEMS
@@ -391,7 +394,7 @@ def _opened(stream: object) -> Any:  # noqa: ANN401 - checked by iterating
 def _named(error: BaseException) -> str:
     """Type and message of an exception, without secrets, at most 2,000 characters."""
     try:
-        message = str(error)
+        message = whole_characters(str(error))
     except Exception:  # noqa: BLE001 - an exception that cannot say what it is
         message = "(its message cannot be read)"
     name = type(error).__name__

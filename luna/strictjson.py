@@ -77,6 +77,18 @@ def require_json(value: object, *, what: str = "the value") -> None:
         _search(value, what)
 
 
+def as_json(value: object, *, what: str = "the value") -> Any:  # noqa: ANN401 - JSON
+    """The value itself if it reads back the same, else a copy with lists for tuples.
+
+    Raises:
+        ValueError: As `require_json`.
+    """
+    if isinstance(value, dict | list) and _survives(value):
+        return value
+    _search(value, what)
+    return msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, _NESTING) else value
+
+
 def _survives(value: dict[object, object] | list[object]) -> bool:
     """Whether it surely does; for nearly all values, and without a loop in Python for small ones."""
     try:

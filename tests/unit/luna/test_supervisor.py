@@ -1,6 +1,7 @@
 """What the supervisor makes of what a worker yields, and of what it raises."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from luna.errors import Interruption, ModelNotFoundError, WorkerConfigError
 from luna.protocol import (
     Action,
     Assignment,
+    Compacted,
     Delivery,
     Failed,
     FailedKind,
@@ -268,3 +270,40 @@ async def test_declared_fallback_gives_a_degraded_success_alone_and_in_parallel(
 async def test_declared_fallback_is_for_exceptions_only() -> None:
     report = (await finished(scripted(Note()), around=Surroundings(on_error=1))).report
     assert report.status == "FAILED"
+
+
+# --- what was built without validation -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Success.model_construct(status="SUCCESS", result=1),
+        Compacted.model_construct(type="compacted", before_tokens=math.nan, after_tokens=1),
+        Spent(usage=Usage(tokens=10**5000)),
+        Action.model_construct(type="action"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+async def test_what_lacks_fields_or_holds_other_types_is_failed_format(given: Any) -> None:
+    report = (await finished(scripted(given, DONE))).report
+    assert isinstance(report, Failed)
+    assert report.kind == FailedKind.FORMAT
+
+
+async def test_tuples_are_kept_as_the_lists_that_they_read_back_as() -> None:
+    told: list[Any] = []
+    part = Partial.model_construct(type="partial", key="k", value=(1, {"a": (2,)}))
+    report = Success.model_construct(
+        status="SUCCESS", summary="", result={"x": (1, 2)}, evidence=(), remaining_risks=(), suggestions={}
+    )
+    outcome = await finished(scripted(part, report), around=Surroundings(on_event=told.append))
+    assert outcome.report.result == {"x": [1, 2]}  # type: ignore[union-attr]
+    assert told[0].value == [1, {"a": [2]}]
+
+
+async def test_exception_with_half_of_a_surrogate_pair_is_told_with_what_can_be_kept() -> None:
+    report = (await finished(scripted(RuntimeError("no \ud800 way")))).report
+    assert report.model_copy(update={"evidence": ()}) == Failed(
+        kind=FailedKind.EXCEPTION, reason="RuntimeError: no \ufffd way"
+    )
