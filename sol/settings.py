@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, to_builtins
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from luna.models import resolve_chat_model
@@ -20,7 +21,6 @@ from sol.lunas import WITH_MODEL, spec_of
 from sol.strategy.catalog import find, read_strategy
 from sol.strategy.schema import Budget, Strategy
 from sol.tree.node import AnyState
-from sol.tree.values import plain
 
 if TYPE_CHECKING:
     from sol.solver import Sol
@@ -75,6 +75,10 @@ class Lent:
 
     def require_worker(self, spec: WorkerSpec) -> None:
         """Make a worker, which tells what is wrong with it; find out that its model can be had."""
+        try:
+            require_json([spec.options, spec.on_error], what="its settings")
+        except ValueError as error:
+            raise UsageError(f"The worker {spec.kind!r} cannot be used: {error}.") from error
         self.workers.of(worker_data(spec))
         self.require_model(spec)
 
@@ -122,10 +126,7 @@ def prepare(
 ) -> tuple[Prepared, tuple[str, ...], RunContext]:
     """Read and check all that a run needs, before anything is started."""
     prepared = kind.prepare(lent, thing, options, run=run)
-    try:
-        require_json(plain(prepared.started), what="the run")
-    except ValueError as error:
-        raise UsageError(f"This cannot be started: {error}.") from error
+    _require_kept(prepared.started, "This cannot be started")
     chain = enter(prepared.goal)
     return prepared, chain, make_context(Path(prepared.started.workspace), prepared.strategy)
 
@@ -140,8 +141,17 @@ def prepare_again(
 ) -> tuple[Again, tuple[str, ...], RunContext]:
     """The same for a run that is resumed."""
     again = kind.again(lent, run, state, options)
+    _require_kept(again.resumed, "This cannot be resumed")
     chain = enter(again.goal)
     return again, chain, make_context(Path(state.config.workspace), again.strategy)
+
+
+def _require_kept(data: Struct, what: str) -> None:
+    """Refuse what the journal cannot hold; written as JSON first, NaN would have become null already."""
+    try:
+        require_json(to_builtins(data), what="the run")
+    except ValueError as error:
+        raise UsageError(f"{what}: {error}.") from error
 
 
 def let_inherit(

@@ -9,10 +9,13 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias, cast
+from uuid import UUID
 
 import msgspec
 from msgspec import structs
@@ -34,10 +37,10 @@ from luna.protocol import (
     Success,
     Usage,
 )
-from luna.strictjson import require_json
+from luna.strictjson import as_json
 from luna.supervisor import Finished, Surroundings, supervise
 from luna.supervisor import Lost as LostAttempt
-from luna.text import clip
+from luna.text import clip, whole_characters
 from luna.verify import verify
 from sol.dispatch.context import RunContext
 from sol.dispatch.integration import assignment_of, read_integration
@@ -47,7 +50,7 @@ from sol.tree import effects as f
 from sol.tree import events as e
 from sol.tree.effects import Answered, Request
 from sol.tree.events import Command, Outcome
-from sol.tree.values import AnswerValue, CheckResult, ProgressData, ReportData
+from sol.tree.values import AnswerValue, CheckResult, ProgressData, ReportData, SplitAnswer
 
 TEXT_BYTES = 2_000
 """Most bytes of an observation or a said text that the journal keeps."""
@@ -131,7 +134,8 @@ class Working:
     def lost(self, kind: str, reason: str, *, usage: Usage | None = None, seconds: float = 0.0) -> e.Lost:
         """The outcome that says nothing about the task."""
         command = self.command
-        return e.Lost(kind=command.kind, n=command.n, lost=kind, reason=reason, usage=usage, seconds=seconds)
+        said = whole_characters(reason)  # it may be whatever an exception says
+        return e.Lost(kind=command.kind, n=command.n, lost=kind, reason=said, usage=usage, seconds=seconds)
 
     def reported(self, report: ReportData, *, usage: Usage | None = None, seconds: float = 0.0) -> e.Reported:
         """The outcome of an attempt."""
@@ -161,8 +165,9 @@ async def work(on: Working, request: f.AttemptRequest, workspace: Path) -> e.Rep
     delivery = Delivery(
         key=on.key,
         workspace=workspace,
-        partial=request.partial,
-        answers=request.answers,
+        # As with inputs: what is handed over is the worker's, and the run's own state must not change with it.
+        partial=msgspec.json.decode(msgspec.json.encode(request.partial)) if request.partial else {},
+        answers=dict(request.answers),
         fence=context.token,
         model=context.workers.model,
     )
@@ -252,10 +257,45 @@ async def plan(request: f.PlannerRequest, on: Working) -> Outcome:
     provider = context.sol_provider
     answered: Answered = await context.gates.run(provider, call) if provider else await call()
     try:
-        require_json(msgspec.to_builtins(answered.answer), what="the answer")
-    except ValueError as error:
+        answer = kept(answered.answer, ANSWERS.get(type(request), ()))
+    except (ValueError, TypeError, RecursionError) as error:
         raise PlannerError(f"Sol's planner gave what cannot be kept: {error}", usage=answered.usage) from error
-    return on.answer(answered.answer, usage=answered.usage)
+    return on.answer(answer, usage=answered.usage)
+
+
+ANSWERS: Mapping[type[Request], tuple[type[AnswerValue], ...]] = {
+    f.AtomicRequest: (f.AtomicAnswer,),
+    f.JudgeRequest: (f.JudgeAnswer,),
+    f.SplitRequest: (SplitAnswer, f.CannotSplit),
+    f.ReviewRequest: (f.Judged,),
+    f.IntegrateRequest: (f.IntegrateAnswer,),
+    f.ReassessRequest: (f.ReassessAnswer,),
+    f.RuleRequest: (f.Judged,),
+}
+"""What a planner may answer to each request; the journal reads no other."""
+
+
+def kept(answer: AnswerValue, allowed: tuple[type[AnswerValue], ...]) -> AnswerValue:
+    """An answer exactly as it reads back from the journal.
+
+    Args:
+        answer: As the planner gave it; slots classes check nothing when they are made.
+        allowed: Its classes; empty: any.
+
+    Raises:
+        ValueError: If it is of another class, or a field of it is of another type or no JSON.
+        TypeError: If it holds objects.
+    """
+    kind = type(answer)
+    if allowed and kind not in allowed:
+        raise TypeError(f"the answer is a {kind.__name__}, not a {' or a '.join(one.__name__ for one in allowed)}")
+    fields: dict[str, object] = msgspec.to_builtins(answer, builtin_types=_NO_JSON)
+    plain = {name: as_json(value, what=f"the answer[{name!r}]") for name, value in fields.items()}
+    return msgspec.convert(plain, kind)
+
+
+_NO_JSON = (bytes, bytearray, datetime, date, time, timedelta, Decimal, UUID)
+"""What msgspec would turn into text, so that it reads back as something else."""
 
 
 async def integrate(request: f.IntegrateRequest, on: Working) -> Outcome:
