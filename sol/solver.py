@@ -26,9 +26,9 @@ from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
 from sol.dispatch.local import LocalDispatcher
 from sol.engine.kinds import Again, Options, Prepared, RunKind
 from sol.engine.program import AnyProgram
-from sol.engine.requests import asked, post, read_state, require_resumable
+from sol.engine.requests import asked, held, post, read_state, require_resumable
 from sol.engine.session import Session
-from sol.errors import NotFoundError, SolError
+from sol.errors import NotFoundError
 from sol.journal import (
     Journal,
     Lease,
@@ -181,7 +181,7 @@ class Sol:
                 title=prepared.title,
                 meta={"kind": kind.name, **prepared.meta},
             )
-            lease = await journal.create(info, this_process(context.token))
+            lease = await held(journal, journal.create(info, this_process(context.token)))
         except BaseException:
             await self._done_with(journal)
             raise
@@ -191,7 +191,7 @@ class Sol:
 
     async def _isolate(self, journal: Journal, context: RunContext, prepared: Prepared) -> RunStarted:
         """Keep the Lunas of a new run apart, if that is asked for; what its first event says then."""
-        kind = self.isolation or prepared.isolation
+        kind = IN_PLACE if prepared.isolation is None else self.isolation or prepared.isolation
         if kind != IN_PLACE:
             with suppress(NotFoundError):
                 await journal.info(context.run)
@@ -345,7 +345,7 @@ class Sol:
             info = await journal.info(await journal.resolve(run_id))
             kind = kind_of(info)
             before = await read_state(journal, kind.reading, info.id)
-        if ask is None:
+        if ask is None or not before.nodes:
             require_resumable(info.id, before)
         lent = Lent(self, self.workers(before.started))
         make_context = partial(
@@ -355,19 +355,21 @@ class Sol:
             prepare_again, kind, lent, info.id, before, options, make_context
         )
         journal = self._journal()
-        await journal.open()
         try:
-            lease = await journal.claim(info.id, this_process(context.token), now=self.clock.now())
+            await journal.open()
+            claim = journal.claim(info.id, this_process(context.token), now=self.clock.now())
+            lease = await held(journal, claim)
             try:
                 state, arrived = await self._taken(journal, kind, info, again, ask)
-            except SolError:
+                told = (await journal.info(info.id)).summary or {}
+                session = self._session(kind, journal, lease, state, again.program, context, chain)
+            except BaseException:
                 await journal.release(lease)
                 raise
         except BaseException:
             await self._done_with(journal)
             raise
-        session = self._session(kind, journal, lease, state, again.program, context, chain)
-        session.before_s = float(((await journal.info(info.id)).summary or {}).get("elapsed_s", 0.0))
+        session.before_s = float(told.get("elapsed_s", 0.0))
         return self._launch(session, kind, arrived, context)
 
     async def _taken(
@@ -380,7 +382,7 @@ class Sol:
             require_resumable(info.id, state)
             return state, [resumed]
         by = str(ask.get("by", ""))
-        return state, [asked(info.id, kind, again.program, state, ask, by=by, at=self.clock.now()), resumed]
+        return state, [asked(info.id, kind, state, ask, by=by, at=self.clock.now()), resumed]
 
     async def request(self, run_id: str, kind: str, payload: Mapping[str, Any], *, by: str) -> str:
         """Ask something of a run: of the process that works on it, or, when there is none, of its journal directly.

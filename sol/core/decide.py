@@ -45,24 +45,17 @@ class TreeReading:
         """Fold an event in."""
         apply_task(state, event)
 
+    def may_retry(self, state: Tree, path: str) -> bool:
+        """Whether a node can be tried once more."""
+        return may_retry(state, state.nodes[path])
 
-class TreeProgram:
+
+class TreeProgram(TreeReading):
     """What follows from what in a task tree, by a strategy. See `sol.engine.program.Program`."""
-
-    kind = TreeReading.kind
-    codec = TreeReading.codec
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
         self.limits = Limits(strategy.concurrency, strategy.budget)
-
-    def empty(self) -> Tree:
-        """A tree without nodes."""
-        return Tree()
-
-    def apply(self, state: Tree, event: Event) -> None:
-        """Fold an event in."""
-        apply_task(state, event)
 
     def decide(self, state: Tree, event: Event) -> Reaction:
         """What follows from an event that has just been folded in."""
@@ -87,10 +80,6 @@ class TreeProgram:
     def may_start(self, state: Tree, command: Command) -> bool:  # noqa: ARG002 - the protocol
         """There are no limits but the engine's."""
         return True
-
-    def may_retry(self, state: Tree, path: str) -> bool:
-        """Whether a node can be tried once more."""
-        return may_retry(state, state.nodes[path])
 
     def costs(self, state: Tree, command: Command) -> bool:
         """Whether an effect calls a model or a Luna."""

@@ -108,7 +108,8 @@ class Prepared:
         started: What its first event says.
         title: One line for people.
         goal: What it is about, for noticing runs that start themselves from inside.
-        isolation: How Lunas are kept apart.
+        isolation: How Lunas are kept apart where the caller does not say; None: they cannot be, all nodes work in the
+            workspace itself.
         meta: What lists of runs tell beside the title.
     """
 
@@ -117,7 +118,7 @@ class Prepared:
     started: RunStarted
     title: str
     goal: str
-    isolation: Isolation = "in_place"
+    isolation: Isolation | None = None
     meta: Mapping[str, Json] = field(default_factory=dict)
 
 

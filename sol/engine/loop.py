@@ -5,6 +5,7 @@ LangGraph, so it is imported only when a run is worked on.
 """
 
 import gc
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,6 +122,7 @@ async def drive(session: Session, arrived: Sequence[Event], *, strategy: str) ->
             await shielded(session.let_go)
 
 
+_collector = threading.Lock()
 _at_work = 0
 _before = (0, 0, 0)
 
@@ -132,13 +134,16 @@ def _patient_collector() -> Iterator[None]:
     Looking through a large tree each time it has grown by a quarter costs as much as everything else for a node.
     """
     global _at_work, _before  # noqa: PLW0603 - the collector is one for the whole process
-    if not _at_work:
-        _before = gc.get_threshold()
-        gc.set_threshold(*(max(pair) for pair in zip(_before, THRESHOLDS, strict=True)))
-    _at_work += 1
+    with _collector:  # loops may run in several threads
+        if not _at_work:
+            _before = gc.get_threshold()
+            if _before[0]:  # with 0 it is switched off, and stays so
+                gc.set_threshold(*(max(pair) for pair in zip(_before, THRESHOLDS, strict=True)))
+        _at_work += 1
     try:
         yield
     finally:
-        _at_work -= 1
-        if not _at_work:
-            gc.set_threshold(*_before)
+        with _collector:
+            _at_work -= 1
+            if not _at_work:
+                gc.set_threshold(*_before)

@@ -82,6 +82,10 @@ class Reading(Protocol[S]):
         """Fold an event into the state, which nothing else writes."""
         ...
 
+    def may_retry(self, state: S, path: str) -> bool:
+        """Whether a node can be tried once more when somebody asks for it."""
+        ...
+
 
 class Program(Reading[S], Protocol[S]):
     """What follows from what in runs of one kind.
@@ -104,10 +108,6 @@ class Program(Reading[S], Protocol[S]):
 
     def may_start(self, state: S, command: Command) -> bool:
         """Whether limits of its own let a command start now."""
-        ...
-
-    def may_retry(self, state: S, path: str) -> bool:
-        """Whether a node can be tried once more when somebody asks for it."""
         ...
 
     def costs(self, state: S, command: Command) -> bool:

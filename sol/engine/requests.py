@@ -3,8 +3,10 @@
 A request becomes an event; it goes to whoever works on the run or, when nobody does, into the journal.
 """
 
+import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +14,7 @@ from pydantic import ValidationError
 from luna.protocol import WorkerSpec
 from luna.strictjson import require_json
 from sol.engine.kinds import RunKind
-from sol.engine.program import AnyProgram, AnyReading
+from sol.engine.program import AnyReading
 from sol.engine.step import given_up, take
 from sol.errors import ConflictError, NotFoundError, UsageError
 from sol.journal import Journal, Lease, NewRecord, this_process
@@ -57,9 +59,7 @@ def require_resumable(run: str, state: AnyState) -> None:
         )
 
 
-def asked(
-    run: str, kind: RunKind, program: AnyProgram, state: AnyState, ask: Mapping[str, Json], *, by: str, at: float
-) -> Event:
+def asked(run: str, kind: RunKind, state: AnyState, ask: Mapping[str, Json], *, by: str, at: float) -> Event:
     """The event of a request.
 
     Raises:
@@ -77,7 +77,7 @@ def asked(
         waiting = [node.path for node in state.nodes.values() if node.question]
         hint = f" Waiting: {', '.join(waiting)}." if waiting else ""
         raise NotFoundError(f"Run {run} has no {kind.noun} {path!r}. `sol show {run}` lists them.{hint}")
-    event = request_event(program, state, str(ask["kind"]), ask, by=by, at=at)
+    event = request_event(kind.reading, state, str(ask["kind"]), ask, by=by, at=at)
     if event is None:
         raise ConflictError(
             f"{kind.noun.capitalize()} {path or 'root'!r} of run {run} is {node.state}; "
@@ -87,12 +87,12 @@ def asked(
 
 
 def request_event(
-    program: AnyProgram, state: AnyState, kind: str, payload: Mapping[str, Any], *, by: str, at: float
+    reading: AnyReading, state: AnyState, kind: str, payload: Mapping[str, Any], *, by: str, at: float
 ) -> Event | None:
     """The event of what a person asked for; None when it names nothing that is there any more.
 
     Args:
-        program: Of the run.
+        reading: Of the run's kind.
         state: Of the run.
         kind: `cancel`, `answer` or `retry`.
         payload: `node` and what belongs to the kind. It comes from outside.
@@ -107,7 +107,7 @@ def request_event(
             return Event(node.path, CancelRequested(str(payload.get("reason", "")), by, at))
         case "answer" if node.state == State.WAITING:
             return Event(node.path, Answered(str(payload.get("text", "")), by, at))
-        case "retry" if program.may_retry(state, node.path):
+        case "retry" if reading.may_retry(state, node.path):
             return _retry(node.path, payload, by=by, at=at)
         case _:
             return None
@@ -150,38 +150,50 @@ async def post(
         NotFoundError: If there is no such node.
         ConflictError: If the node's state does not allow it, or nobody works on a run that is to be stopped.
     """
-    event: Event | None = None
-    state = await read_state(journal, runs.reading, run)
-    program = None
+    ask = {**payload, "kind": kind}
     if kind != "stop":
-        program, event = _recordable(run, runs, state, {**payload, "kind": kind}, by=by, now=now)
+        _asked_now(run, runs, await read_state(journal, runs.reading, run), ask, by=by, now=now)
     try:
-        lease = await journal.claim(run, this_process(secrets.token_hex(8)), now=now)
+        lease = await held(journal, journal.claim(run, this_process(secrets.token_hex(8)), now=now))
     except ConflictError:
         await journal.post(run, kind, dict(payload), t=now, by=by)
         return "posted"
     try:
-        if program is None or event is None:
+        if kind == "stop":
             raise ConflictError(f"Nobody works on run {run}; there is nothing to stop.")
-        await _record(journal, lease, program, state, event, now=now)
+        await _record(journal, lease, runs, ask, by=by, now=now)
     finally:
         await journal.release(lease)
     return "done"
 
 
-def _recordable(
-    run: str, runs: RunKind, state: AnyState, ask: Mapping[str, Any], *, by: str, now: float
-) -> tuple[AnyProgram, Event]:
+async def held(journal: Journal, taking: Coroutine[Any, Any, Lease]) -> Lease:
+    """The lease that is being taken; given back at once when nobody waits for it any more."""
+    task = asyncio.ensure_future(taking)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(Exception):  # then there is none to give back
+            await journal.release(await task)
+        raise
+
+
+def _asked_now(run: str, runs: RunKind, state: AnyState, ask: Mapping[str, Any], *, by: str, now: float) -> Event:
     if not state.nodes:
         raise NotFoundError(f"Run {run} was killed before its task was recorded; it has no {runs.noun}s.")
-    program = runs.as_stored(run, state, request=str(ask["kind"]))
-    return program, asked(run, runs, program, state, ask, by=by, at=now)
+    return asked(run, runs, state, ask, by=by, at=now)
 
 
 async def _record(
-    journal: Journal, lease: Lease, program: AnyProgram, state: AnyState, event: Event, *, now: float
+    journal: Journal, lease: Lease, runs: RunKind, ask: Mapping[str, Any], *, by: str, now: float
 ) -> None:
-    """Commit a request on a run that nobody works on, and what follows from it, without starting anything."""
+    """Commit a request on a run that nobody works on, and what follows from it, without starting anything.
+
+    The run is read only now that it is ours: whoever held it a moment ago may have gone on with it.
+    """
+    state = await read_state(journal, runs.reading, lease.run)
+    event = _asked_now(lease.run, runs, state, ask, by=by, now=now)
+    program = runs.as_stored(lease.run, state, request=str(ask["kind"]))
     done = take(program, state, [event], stopping=True, now=now).transitions
     done += take(program, state, given_up(state), stopping=True, now=now).transitions
     records = [NewRecord(now, *program.codec.encode(transition)) for transition in done]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from luna.clock import Clock
+from luna.text import whole_characters
 from sol.dispatch.protocol import Dispatcher, Effect
 from sol.engine.program import AnyProgram
 from sol.engine.requests import request_event
@@ -39,6 +40,7 @@ class Session:
         listeners: Told each event once it is committed. One that raises is dropped; it does not end the run.
         started: Monotonic time when this session began, for the time budget.
         before_s: Seconds that earlier sessions of the run took.
+        torn: A step was not committed, so that the state may be ahead of the journal: nothing more may be written.
     """
 
     lease: Lease
@@ -55,6 +57,7 @@ class Session:
     polled: float = 0.0
     beaten: float = 0.0
     cancelled: set[tuple[str, str, int]] = field(default_factory=set)
+    torn: bool = False
 
     @property
     def active(self) -> bool:
@@ -73,12 +76,19 @@ class Session:
             ConflictError: If another process has taken the run over. Nothing was written.
         """
         now = self.clock.now()
+        self.torn = True
         done = take(self.program, self.state, incoming, stopping=bool(self.stopping), now=now)
         if not done.transitions:
+            self.torn = False
             return
         encode = self.program.codec.encode
         records = [NewRecord(now, *encode(transition)) for transition in done.transitions]
-        await self.journal.append(self.lease, records, status=self.state.status, summary=self._summary())
+        try:
+            await self.journal.append(self.lease, records, status=self.state.status, summary=self._summary())
+        except asyncio.CancelledError:
+            self.torn = False  # what was being written was written to its end
+            raise
+        self.torn = False
         self.commands.extend(done.commands)
         if self.state.is_isolated:
             self._release(done.events)
@@ -92,7 +102,8 @@ class Session:
                 listener(event)
             except Exception:  # noqa: BLE001 - whoever looks on must not end the run
                 _log.exception("A listener of run %s failed and is told nothing more.", self.lease.run)
-                self.listeners.remove(listener)
+                if listener in self.listeners:  # it may have taken itself out
+                    self.listeners.remove(listener)
 
     def _release(self, events: Iterable[Event]) -> None:
         """Let workspaces go whose nodes have ended for good."""
@@ -105,7 +116,7 @@ class Session:
         """Let go of the run's workspaces once nothing runs any more; all of them when the run has ended for good."""
         state = self.state
         if state.is_isolated:
-            ended = bool(state.nodes) and state.root.ended and not state.root.resumable
+            ended = not self.torn and bool(state.nodes) and state.root.ended and not state.root.resumable
             result = state.root.snapshot if ended and state.root.state == State.SUCCESS else None
             await self.dispatcher.close(result=result, ended=ended)
 
@@ -167,16 +178,16 @@ class Session:
 
     def interrupt(self, reason: str) -> None:
         """Stop all workers at the next turn of the loop, so that the run can be resumed later."""
-        self.stopping = reason
+        self.stopping = whole_characters(reason)
         self.dispatcher.wake()
 
     async def let_go(self) -> None:
         """Stop what still runs after the loop was left early, commit what came of it, and give the run back."""
         try:
-            if self.active or self.state.status == "running":
+            if self.active or self.torn or self.state.status == "running":
                 self.stopping = self.stopping or "The run was stopped."
                 events = await self.dispatcher.stop(cause="interrupt", reason=self.stopping)
-                if events or self.state.status == "running":
+                if not self.torn and (events or self.state.status == "running"):
                     await self.commit(events)
             await self.close()
         finally:

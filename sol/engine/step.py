@@ -221,17 +221,17 @@ def unwanted(state: AnyState) -> list[Command]:
 def close(state: AnyState, path: str, ended: State, *, kind: str, reason: str, resumable: bool, out: Reaction) -> None:
     """End a node and everything below it that has not ended yet."""
     live = {command.node: command for command in (*reversed(state.queue), *running(state))}
-    queued = {command.node for command in state.queue}
+    queued: dict[str, list[tuple[str, int]]] = {}
+    for command in state.queue:
+        queued.setdefault(command.node, []).append((command.kind, command.n))
     for node in state.subtree(path):
         if node.ended and not (node.paused and not resumable):
             continue
-        command = live.get(node.path)
-        if command is not None and node.path in queued:
-            out.event(node.path, e.Dropped(((command.kind, command.n),)))
-        redo: str | None = None
-        because: Cause | None = None
-        if resumable and command is not None:
-            redo, because = command.kind, command.because
+        if node.path in queued:
+            out.event(node.path, e.Dropped(tuple(queued[node.path])))
+        wanted = live.get(node.path) if resumable else None
+        redo: str | None = None if wanted is None else wanted.kind
+        because: Cause | None = None if wanted is None else wanted.because
         out.event(node.path, e.Settled(ended, kind, reason, resumable, redo, because))
 
 

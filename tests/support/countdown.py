@@ -112,6 +112,9 @@ class CountdownReading:
                 node = state.nodes[event.node]
                 node.result = [node.number, *(state.nodes[path].result for path in node.children)]
 
+    def may_retry(self, state: CountdownState, path: str) -> bool:
+        return False
+
 
 class CountdownProgram(CountdownReading):
     """What follows from what in a countdown."""
@@ -172,9 +175,6 @@ class CountdownProgram(CountdownReading):
 
     def may_start(self, state: CountdownState, command: Command) -> bool:
         return True
-
-    def may_retry(self, state: CountdownState, path: str) -> bool:
-        return False
 
     def costs(self, state: CountdownState, command: Command) -> bool:
         return False

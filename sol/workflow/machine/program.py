@@ -39,6 +39,10 @@ class MachineReading:
         """Fold an event in."""
         apply(state, event)
 
+    def may_retry(self, state: Machine, path: str) -> bool:
+        """Whether a step can be tried once more."""
+        return may_retry(state, path)
+
 
 class MachineProgram(MachineReading):
     """What follows from what in a workflow's run. See `sol.engine.program.Program`.
@@ -95,10 +99,6 @@ class MachineProgram(MachineReading):
                     return False
             visit = above
         return True
-
-    def may_retry(self, state: Machine, path: str) -> bool:
-        """Whether a step can be tried once more."""
-        return may_retry(state, path)
 
     def costs(self, state: Machine, command: Command) -> bool:
         """Whether an effect calls a model or a Luna. A run that solves a step books what it uses by itself."""
