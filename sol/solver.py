@@ -484,8 +484,8 @@ class Sol:
     async def open_journal(self) -> AsyncIterator[Journal]:
         """The journal, open for as long as the context lasts."""
         journal = await asyncio.to_thread(self._journal)
-        await journal.open()
         try:
+            await journal.open()
             yield journal
         finally:
             await self._done_with(journal)

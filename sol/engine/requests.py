@@ -16,7 +16,7 @@ from luna.strictjson import require_json
 from sol.engine.kinds import RunKind
 from sol.engine.program import AnyReading
 from sol.engine.step import given_up, take
-from sol.errors import ConflictError, NotFoundError, UsageError
+from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
 from sol.journal import Journal, Lease, NewRecord, this_process
 from sol.tree.events import Answered, CancelRequested, Event, RetryRequested
 from sol.tree.node import AnyState, State
@@ -28,13 +28,23 @@ PAGE = 2_000
 
 
 async def read_state(journal: Journal, reading: AnyReading, run: str) -> AnyState:
-    """The state of a run as committed."""
+    """The state of a run as committed.
+
+    Raises:
+        StoreError: If what is stored cannot be read, or does not fit together.
+    """
     state: AnyState = reading.empty()
     after = 0
     while records := await journal.read(run, after=after, limit=PAGE):
         for record in records:
-            for event in reading.codec.unfold(record):
-                reading.apply(state, event)
+            try:
+                for event in reading.codec.unfold(record):
+                    reading.apply(state, event)
+            except LookupError as error:
+                raise StoreError(
+                    f"Event {record.seq} of run {run} ({record.type!r} of node {record.node!r}) does not fit what came "
+                    f"before it: there is no {error}. The journal is damaged; restore it from a copy."
+                ) from error
         after = records[-1].seq
     return state
 

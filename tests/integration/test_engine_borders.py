@@ -4,6 +4,7 @@ import asyncio
 import gc
 import math
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from sol.engine.loop import _patient_collector
 from sol.engine.requests import read_state
 from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
 from sol.journal import Lease, MemoryJournal, NewRecord, RunInfo, this_process
+from sol.journal.engine import connect
 from sol.run import Run
 from sol.solver import Sol
 from sol.tree.effects import (
@@ -296,6 +298,41 @@ async def test_lease_is_given_back_whatever_keeps_a_run_from_being_taken_up() ->
     with pytest.raises(RuntimeError, match="no more"):
         await sol(store).start_again(run.id)
     assert (await store.info(run.id)).holding is None
+
+
+async def test_run_of_a_damaged_journal_cannot_be_loaded_and_says_so() -> None:
+    class Gap(MemoryJournal):
+        async def read(self, *given: Any, **said: Any) -> Any:
+            return tuple(one for one in await super().read(*given, **said) if one.seq != self.gap)
+
+        gap = 0
+
+    store = Gap()
+    run = await sol(store).asolve(TASK)
+    for store.gap in (1, 3):
+        with pytest.raises(StoreError, match="does not fit what came before it"):
+            await sol(store).load(run.id)
+
+
+async def test_no_thread_is_left_of_a_journal_whose_opening_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening, go = threading.Event(), threading.Event()
+
+    def slowly(*given: Any, **said: Any) -> Any:
+        opening.set()
+        go.wait()
+        return connect(*given, **said)
+
+    monkeypatch.setattr("sol.journal.store.connect", slowly)
+    work = asyncio.ensure_future(sol(f"sqlite:///{tmp_path}/runs.db", workspace=tmp_path).load("latest"))
+    await asyncio.to_thread(opening.wait)
+    work.cancel()
+    await asyncio.sleep(0)
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert not [one for one in threading.enumerate() if one.name.startswith("sol-journal")]
 
 
 def test_collector_that_is_switched_off_stays_so() -> None:
