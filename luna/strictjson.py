@@ -86,7 +86,16 @@ def as_json(value: object, *, what: str = "the value") -> Any:  # noqa: ANN401 -
     if isinstance(value, dict | list) and _survives(value):
         return value
     _search(value, what)
-    return msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, _NESTING) else value
+    return _listed(value)
+
+
+def _listed(value: object) -> Any:  # noqa: ANN401 - JSON
+    """The value with lists for tuples; it is not nested too deeply."""
+    if isinstance(value, dict):
+        return {key: _listed(inner) if isinstance(inner, _NESTING) else inner for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_listed(inner) if isinstance(inner, _NESTING) else inner for inner in value]
+    return value
 
 
 def _survives(value: dict[object, object] | list[object]) -> bool:
