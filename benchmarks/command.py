@@ -22,7 +22,7 @@ from pathlib import Path
 from common import show
 
 from luna.clock import SystemClock
-from luna.process import ProcessRegistry
+from luna.process.execute import ProcessRegistry
 from luna.protocol import Assignment, Delivery, Success
 from luna.supervisor import Finished, supervise
 from luna.workers.command import create

@@ -16,8 +16,8 @@ from common import CountWorker, RangePlanner, show, strategy, task
 from playwright.sync_api import Page, sync_playwright
 
 from sol import Sol
-from sol.inspect.page import write_page
 from sol.journal import MemoryJournal
+from sol.page import write_page
 
 ARGUMENTS = (
     "--no-sandbox",

@@ -21,6 +21,9 @@ from luna.errors import LunaError
 from luna.strictjson import loads
 
 Unit: TypeAlias = Literal["lines", "bytes", "records"]
+NOT_WORK = frozenset({".git", ".hg", ".sol"})
+"""What other programs act upon: a hook written into `.git` would be run by the next commit."""
+
 _Position = Annotated[int, Field(strict=True, ge=0)]
 _Stamp: TypeAlias = tuple[int, int, int]  # inode, size, mtime in ns: another stamp is another file
 

@@ -1,4 +1,7 @@
-"""Values against JSON Schemas (draft 2020-12), formats included. Never fetches a schema from elsewhere."""
+"""Values against JSON Schemas (draft 2020-12), formats included, and schemas for structured output.
+
+Never fetches a schema from elsewhere.
+"""
 
 import json
 import math
@@ -14,6 +17,7 @@ from luna.text import clip
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
+
 
 _SCHEMAS_KEPT = 256
 _LOCK = threading.Lock()
@@ -218,3 +222,27 @@ def _clipped(text: str) -> str:
 def _pointer(error: "ValidationError") -> str:
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in error.absolute_path)
     return json.dumps("".join(f"/{step}" for step in steps), ensure_ascii=False)
+
+
+RESULT = "result"
+
+
+def closed(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The schema of an object with exactly these properties, all of them required, in this order.
+
+    Definitions (`$defs`, `definitions`) of the properties move to the root, where their references look for them. Of
+    equal names the first wins, so use at most one property with definitions.
+    """
+    schema: dict[str, Any] = {"type": "object"}
+    inner: dict[str, Any] = {}
+    for name, given in properties.items():
+        for key in ("$defs", "definitions"):
+            if key in given:
+                schema[key] = {**given[key], **schema.get(key, {})}
+        inner[name] = {key: value for key, value in given.items() if key not in {"$defs", "definitions", "$schema"}}
+    return {**schema, "properties": inner, "required": list(properties), "additionalProperties": False}
+
+
+def is_object(schema: Mapping[str, Any]) -> bool:
+    """Whether every value that satisfies the schema is an object, as far as its `type` says."""
+    return schema.get("type") == "object"

@@ -11,7 +11,7 @@ from luna.clock import Clock
 from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.monitor import Monitors
 from luna.protocol import Assignment, Delivery, Report, Usage, Worker
-from luna.redact import redact
+from luna.text import redact
 
 __all__ = ["AttemptLimits", "Finished", "Lost", "Outcome", "Surroundings", "lost_kind", "supervise"]
 

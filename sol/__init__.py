@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sol.solver import Sol
     from sol.strategy.schema import Strategy
     from sol.task import Task, load_task
-    from sol.workflow.machine import Workflow
+    from sol.workflow import Workflow
 
 __all__ = ["Run", "Sol", "Strategy", "Task", "Workflow", "__version__", "load_task"]
 
@@ -22,7 +22,7 @@ _WHERE = {
     "Sol": "sol.solver",
     "Strategy": "sol.strategy.schema",
     "Task": "sol.task",
-    "Workflow": "sol.workflow.machine",
+    "Workflow": "sol.workflow",
     "load_task": "sol.task",
 }
 

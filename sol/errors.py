@@ -1,22 +1,9 @@
-"""What can go wrong on Sol's side, as one tree.
+"""What Sol raises. All derive from `SolError`; each message says what was wrong and what to do."""
 
-SolError
-├── UsageError            the caller asked for something that cannot be
-│   ├── TaskError         a task or assignment that is not complete or too vague
-│   ├── StrategyError     a strategy file that cannot be used
-│   │   └── StrategyNotFoundError
-│   └── StrictYamlError   (sol.strictyaml) a YAML text that is refused
-├── NotFoundError         no such run, node or question
-├── ConflictError         somebody else holds the run, or the run is not in a state for this
-├── StoreError            the journal cannot be opened, read or written
-└── PlannerError          Sol's own model call gave no usable answer
-
-Expected outcomes of a task are values, never exceptions.
-"""
-
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # pydantic is slow to import, and every start of the command line comes by here
+if TYPE_CHECKING:
     from luna.protocol import Usage
 
 
@@ -77,3 +64,29 @@ class PlannerError(SolError):
 
 def _planner_error(message: str, usage: "Usage | None") -> PlannerError:
     return PlannerError(message, usage=usage)
+
+
+EXTRA = "notebook"
+
+
+class MissingPackageError(UsageError):
+    """A package that is needed only for what was asked is not installed. The message names the extra that brings it."""
+
+
+def required(package: str, *, what: str) -> Any:  # noqa: ANN401 - a module
+    """Import a module of an optional package.
+
+    Args:
+        package: Name of the module.
+        what: What needs it, for the error.
+
+    Raises:
+        MissingPackageError: If the package is not installed.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        top = package.partition(".")[0]
+        if (error.name or "").partition(".")[0] != top:
+            raise
+        raise MissingPackageError(f"{what} needs {top}. Install it: pip install 'sol-luna[{EXTRA}]'") from None

@@ -1,20 +1,130 @@
-"""One run of a task, as its callers see it: status, result, tree, events; wait for it, interrupt it."""
+"""One run, as its callers see it: status, result, tree, events; wait, interrupt. And all kinds of runs by name."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from sol.blocking import run_blocking
 from sol.engine.kinds import RunKind
 from sol.engine.requests import is_resumable
 from sol.engine.session import Session, shielded
-from sol.journal import Journal, Record
+from sol.errors import NotFoundError, UsageError
+from sol.journal import Journal, Record, StoredRun
 from sol.tree.events import Event
 from sol.tree.node import AnyState, Spending, State, TaskNode
 from sol.tree.values import Json, ReportData
-from sol.tree.view import TreeView, presenter
+from sol.view.notebook import run_html
+from sol.view.treeview import TreeView
+
+T = TypeVar("T")
+
+
+def run_blocking(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run the coroutine that `make` makes and return its result.
+
+    Inside a running event loop it runs on a loop of its own in another thread; the caller's loop stands still until it
+    ends. KeyboardInterrupt cancels the coroutine, waits until it has cleaned up, and is raised.
+
+    Source: case NB-01.
+    """
+    return _in_thread(make) if _loop_is_running() else asyncio.run(make())
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    outcome: list[T] = []
+    broken: list[BaseException] = []
+    begun, ended = threading.Event(), threading.Event()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def main() -> T:
+        task = asyncio.ensure_future(make())
+        running.append((asyncio.get_running_loop(), task))
+        begun.set()
+        return await task
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(main()))
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            broken.append(error)
+        finally:
+            begun.set()
+            ended.set()
+
+    threading.Thread(target=work, name="sol", daemon=True).start()
+    # Not `join`: when that is interrupted, Python 3.11 takes the thread for ended, and a second one returns at once.
+    try:
+        ended.wait()
+    except KeyboardInterrupt:
+        begun.wait()
+        for loop, task in running:
+            with suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(task.cancel)
+        ended.wait()
+        raise
+    if broken:
+        raise broken[0]
+    return outcome[0]
+
+
+TASK = "tree"
+WORKFLOW = "workflow"
+
+_registered: dict[str, RunKind] = {}
+
+
+def register(kind: RunKind) -> None:
+    """Add a kind of run, or put another in its place."""
+    _registered[kind.name] = kind
+
+
+def kind_named(name: str) -> RunKind:
+    """The kind of this name.
+
+    Raises:
+        NotFoundError: If there is none.
+    """
+    if name not in _registered:
+        if name == TASK:
+            from sol.task import TaskRuns  # noqa: PLC0415 - loaded when needed
+
+            register(TaskRuns())
+        elif name == WORKFLOW:
+            from sol.workflow.prepare import WorkflowRuns  # noqa: PLC0415 - as above
+
+            register(WorkflowRuns())
+        else:
+            raise NotFoundError(f"There is no kind of run {name!r} here. The program that has it must register it.")
+    return _registered[name]
+
+
+def kind_of(run: StoredRun) -> RunKind:
+    """The kind of a stored run. Task trees of the first version say nothing."""
+    return kind_named(str(run.meta.get("kind") or TASK))
+
+
+def kind_for(thing: object) -> RunKind:
+    """The kind of run that a thing starts.
+
+    Raises:
+        UsageError: If nothing can be started with it.
+    """
+    for name in (TASK, *(set(_registered) - {TASK, WORKFLOW}), WORKFLOW):
+        kind = kind_named(name)
+        if kind.takes(thing):
+            return kind
+    raise UsageError(f"Nothing can be started with a {type(thing).__name__}. Give a task or a workflow.")
+
 
 PAGE = 1000
 SOLVED = "success"
@@ -46,7 +156,7 @@ class Run:
         return f"<Run {self.id}: {self.status or 'pending'}, {self.state.size}>"
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").run_html(self.state, self.id, result=self.result))
+        return run_html(self.state, self.id, result=self.result)
 
     @property
     def status(self) -> str:
@@ -106,7 +216,9 @@ class Run:
             progress: Show the tree meanwhile: in the notebook's cell, or in the terminal on standard error.
         """
         if self.task is not None:
-            async with presenter("progress").shown(self.session, self.id) if progress else nullcontext():
+            from sol.view.live import shown  # noqa: PLC0415 - loads rich
+
+            async with shown(self.session, self.id) if progress else nullcontext():
                 await self._done(self.task)
         return self
 

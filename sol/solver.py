@@ -16,12 +16,12 @@ from msgspec import structs
 
 from luna.clock import Clock, SystemClock
 from luna.gate import Gates
-from luna.leftovers import ProcessRegistry
 from luna.models import gate_name
+from luna.process.group import ProcessRegistry
+from luna.workers.registry import AnyWorker, make
 from luna.workspaces import Isolation
-from sol.blocking import run_blocking
-from sol.dispatch.context import RunContext, Workers
-from sol.dispatch.enclosing import charging
+from sol._settings import Environment, Lent, let_inherit, prepare, prepare_again
+from sol.dispatch.context import RunContext, Workers, charging
 from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
 from sol.dispatch.local import LocalDispatcher
 from sol.engine.kinds import Again, Options, Prepared, RunKind
@@ -39,12 +39,9 @@ from sol.journal import (
     new_run_id,
     this_process,
 )
-from sol.journal.ids import run_exists
-from sol.kinds import kind_for, kind_of
-from sol.lunas import AnyWorker, make
+from sol.journal.protocol import run_exists
 from sol.planner import Planner, resolve_planner
-from sol.run import Run
-from sol.settings import Environment, Lent, let_inherit, prepare, prepare_again
+from sol.run import Run, kind_for, kind_of, run_blocking
 from sol.strategy.schema import Budget, Strategy
 from sol.task import Task, TaskFile
 from sol.tree.effects import SolveRequest
@@ -55,7 +52,7 @@ from sol.tree.values import Json, ReportData, plain
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from sol.workflow.machine import Workflow
+    from sol.workflow import Workflow
 
 Startable: TypeAlias = "Task | TaskFile | Workflow | Mapping[str, Any] | str | Path"
 """What a run can be started with; a registered kind of run may take other things."""
@@ -212,7 +209,7 @@ class Sol:
         context: RunContext,
         chain: tuple[str, ...],
     ) -> Session:
-        from sol.tracing import effect_marks, mark  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
+        from sol.dispatch.tracing import effect_marks, mark  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
 
         session = Session(
             lease,

@@ -18,7 +18,7 @@ from luna.inputs import InputError, file_ref, inside
 from luna.protocol import Assignment, Text, WorkerSpec
 from luna.workspaces import Isolation
 from sol.core.decide import TreeProgram, TreeReading
-from sol.core.vague import vague
+from sol.core.split import vague
 from sol.dispatch.handlers import Handler
 from sol.engine.kinds import Again, Options, Prepared, Settings
 from sol.errors import ConflictError, SolError, StrategyError, TaskError, UsageError

@@ -19,7 +19,7 @@ from sol.errors import NotFoundError
 from sol.journal import new_run_id
 from sol.run import Run
 from sol.solver import Sol
-from sol.workflow.machine import Workflow
+from sol.workflow import Workflow
 
 BY = "interrupt"
 """Who answers, for the journal, when an answer comes through the graph."""

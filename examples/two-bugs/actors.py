@@ -4,7 +4,7 @@ import json
 
 from langchain_core.messages import AIMessage
 
-from luna.testing.chat import calls
+from luna.testing.fakes import calls
 
 PYTEST = ["pytest", "-q"]
 

@@ -15,11 +15,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import JsonValue
 
-from luna import answers
-from luna.answers import CUT, BadAnswerKind, Message, Reply
-from luna.jsonscan import CLOSING_TAG, TAG_NAMES
+from luna.models import answers
+from luna.models.answers import CUT, BadAnswerKind, Message, Reply
 from luna.models.failures import Declined, meaning
 from luna.protocol import FailedKind, Usage
+from luna.strictjson import CLOSING_TAG, TAG_NAMES
 from luna.text import size_bytes
 
 _BYTES_PER_TOKEN = 8

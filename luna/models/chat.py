@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 from typing_extensions import override
 
 from luna.errors import ModelError
-from luna.models.engine import Answer, Call, EngineSettings, default_threads, engine_for
+from luna.models.llama import Answer, Call, EngineSettings, default_threads, engine_for
 
 
 class LocalChatModel(BaseChatModel):

@@ -13,8 +13,7 @@ from typing import Any
 
 from luna.errors import Interruption, ModelError, ModelNotFoundError
 from luna.protocol import FailedKind
-from luna.redact import redact
-from luna.text import clip
+from luna.text import clip, redact
 
 _MESSAGE_BYTES = 500
 _TRANSPORT = frozenset({"ConnectionError", "TimeoutError", "TransportError", "APIConnectionError", "APITimeoutError"})

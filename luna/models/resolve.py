@@ -9,10 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import ValidationError
-
 from luna.errors import ModelError, ModelNotFoundError
-from luna.models.catalogue import known_model
+from luna.models.known import known_model
 from luna.models.weights import find_weights
 
 if TYPE_CHECKING:
@@ -149,6 +147,8 @@ def _install(extra: str, who: str) -> str:
 
 def _reason(error: Exception, settings: dict[str, Any]) -> str:
     """What an error says, without secrets. Pydantic's own text quotes inputs, so only its messages are taken."""
+    from pydantic import ValidationError  # noqa: PLC0415 - names of models are read where nothing else needs it
+
     if isinstance(error, ValidationError):
         text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
     else:

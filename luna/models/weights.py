@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from luna.errors import WeightsError
-from luna.models.catalogue import LocalModel, known_model
-from luna.models.hub import HubSource
-from luna.models.verify import has_publisher_hash, sha256_of
-from luna.models.wheels import WheelSource, scratch_prefix
+from luna.models.fetch import HubSource, WheelSource, has_publisher_hash, scratch_prefix, sha256_of
+from luna.models.known import LocalModel, known_model
 
 _MEGABYTE = 1_000_000
 

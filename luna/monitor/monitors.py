@@ -1,23 +1,19 @@
-"""All monitors of one attempt as one: each event goes to those that look at such events, the first alarm counts."""
+"""All stuck detectors of an attempt as one: their settings, the attempt's budget, and what each of them says."""
 
 from collections.abc import Callable, Sequence
+from typing import Final, Self
+
+from pydantic import Field, model_validator
 
 from luna.monitor.base import Alarm, Memory, Monitor, Step, step_of
-from luna.monitor.budget import Budget
-from luna.monitor.checks import Checks
-from luna.monitor.drift import Drift
-from luna.monitor.errors import SameError
-from luna.monitor.ladder import Ladder, Standing
-from luna.monitor.repetition import Repetition
-from luna.monitor.scope import Scope
-from luna.monitor.settings import MonitorSettings
-from luna.monitor.texts import Texts
-from luna.monitor.thrash import Thrash
-from luna.monitor.waiting import Waits
+from luna.monitor.progress import Checks, Ladder, Standing, Thrash
+from luna.monitor.repetition import Repetition, SameError, Texts, Waits
+from luna.monitor.scope import Drift, Scope
 from luna.protocol import (
     Action,
     Assignment,
     Compacted,
+    Data,
     Note,
     Partial,
     Progress,
@@ -27,6 +23,106 @@ from luna.protocol import (
     StuckKind,
     Waiting,
 )
+
+_FEWEST_STEPS: Final[dict[str, Callable[[int], int]]] = {
+    "patience": lambda limit: limit,
+    "repeat_limit": lambda limit: limit,
+    "error_limit": lambda limit: limit,
+    "drift_limit": lambda limit: limit,
+    "thrash_limit": lambda limit: limit,
+    # Each break needs a check that passed and one that fails, and the first fix one that failed and passes.
+    "break_limit": lambda limit: 2 * limit + 2,
+}
+"""How many actions it takes at least until a detector with this limit fires."""
+
+
+class MonitorSettings(Data):
+    """When a worker counts as stuck. A limit of None turns that detector off.
+
+    Attributes:
+        patience: Actions, or progress events that say nothing new, without a rise on the ladder or new evidence.
+        window: Actions (and, apart from them, said texts) looked back on; cycles of up to `window // 2` are found.
+        repeat_limit: The same action with the same result, so many times in a row. A cycle is reported when one action
+            less, and at least one whole round, were repeats.
+        error_limit: The same error, so many times with no new result in between.
+        text_limit: The same text said, so many times with nothing new in between.
+        text_run: Characters, and at least ten rounds, of uninterrupted repetition inside one text; units of up to 1,024
+            characters are found.
+        break_limit: Checks that passed before and failed again after the fix of another one.
+        drift_limit: Actions in a row that share no word with the task or with what was found on it.
+        thrash_limit: Summaries of the worker's context with nothing new in between; at least one action is between two.
+        max_steps: Actions of one attempt.
+        max_tokens: Tokens of one attempt.
+
+    Source: S49, S50.
+    """
+
+    patience: int | None = Field(default=5, ge=1)
+    window: int = Field(default=20, ge=4, le=1000)
+    repeat_limit: int | None = Field(default=4, ge=2)
+    error_limit: int | None = Field(default=4, ge=2)
+    text_limit: int | None = Field(default=5, ge=2)
+    text_run: int | None = Field(default=2000, ge=64, le=65_536)
+    break_limit: int | None = Field(default=2, ge=1)
+    drift_limit: int | None = Field(default=10, ge=2)
+    thrash_limit: int | None = Field(default=3, ge=2)
+    max_steps: int | None = Field(default=200, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _every_detector_can_fire(self) -> Self:
+        for name in ("repeat_limit", "error_limit", "text_limit"):
+            limit = getattr(self, name)
+            if limit is not None and limit > self.window:
+                raise ValueError(
+                    f"{name} {limit} can never be reached inside a window of {self.window}; "
+                    f"lower it, raise window to at least {limit}, or turn the detector off with null"
+                )
+        for name, steps_of in _FEWEST_STEPS.items():
+            limit = getattr(self, name)
+            if limit is not None and self.max_steps is not None and (steps := steps_of(limit)) > self.max_steps:
+                raise ValueError(
+                    f"{name} {limit} can never be reached: max_steps {self.max_steps} ends the attempt before; "
+                    f"lower it, raise max_steps to at least {steps}, or turn the detector off with null"
+                )
+        return self
+
+
+class Budget(Monitor):
+    """Fires at the `max_steps`-th action without a report, or above `max_tokens`. Source: S13, S52, LOOP-02."""
+
+    def __init__(self, *, max_steps: int | None, max_tokens: int | None, window: int, tokens: int = 0) -> None:
+        self._max_steps = max_steps
+        self._max_tokens = max_tokens
+        self._window = window
+        self._tokens = tokens
+        self._steps = 0
+        self._distinct = 0
+
+    def action(self, step: Step) -> Alarm | None:
+        """Count an action."""
+        self._steps += 1
+        self._distinct += step.new_pair
+        if self._max_steps is None or self._steps < self._max_steps:
+            return None
+        return Alarm(
+            StuckKind.STEP_LIMIT,
+            f"{self._steps} actions without a report, the limit of an attempt",
+            (
+                f"different (action, result) pairs: {self._distinct}",
+                f"cycles of up to {self._window // 2} actions are looked for; a longer one ends here",
+            ),
+        )
+
+    polled = action
+
+    def spent(self, event: Spent) -> Alarm | None:
+        """Add tokens."""
+        self._tokens += event.usage.tokens
+        if self._max_tokens is None or self._tokens <= self._max_tokens:
+            return None
+        return Alarm(StuckKind.STEP_LIMIT, f"{self._tokens} tokens used, {self._max_tokens} allowed for an attempt")
+
 
 _REMEMBERED = 2048
 

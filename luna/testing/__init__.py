@@ -7,12 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from luna.testing.chat import ScriptedChatModel
-    from luna.testing.clock import FakeClock
     from luna.testing.contract import WorkerContract
+    from luna.testing.fakes import FakeClock, Pause, ScriptedChatModel, ScriptedWorker
     from luna.testing.wire import ScriptedServer
     from luna.testing.wire_format import CutStream, Hang, HttpError, Malformed, RateLimited
-    from luna.testing.worker import Pause, ScriptedWorker
 
 __all__ = [
     "CutStream",
@@ -30,15 +28,15 @@ __all__ = [
 
 _WHERE = {
     "CutStream": "wire_format",
-    "FakeClock": "clock",
+    "FakeClock": "fakes",
     "Hang": "wire_format",
     "HttpError": "wire_format",
     "Malformed": "wire_format",
-    "Pause": "worker",
+    "Pause": "fakes",
     "RateLimited": "wire_format",
-    "ScriptedChatModel": "chat",
+    "ScriptedChatModel": "fakes",
     "ScriptedServer": "wire",
-    "ScriptedWorker": "worker",
+    "ScriptedWorker": "fakes",
     "WorkerContract": "contract",
 }
 

@@ -1,33 +1,78 @@
-"""Tools of MCP servers, for an agent: programs that we start and end as all others, or servers behind a URL.
-
-What a server says is untrusted data. Whatever goes wrong once it runs is an answer to the agent, never an exception.
-"""
+"""Tools of MCP servers: connections, their tools as LangChain tools, and how faults on the wire are told."""
 
 import asyncio
 import json
 import os
 import re
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
 from langchain_core.tools import BaseTool
-from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, field_validator, model_validator
 
-from luna.conversation import Conversation, converse
 from luna.errors import LunaError, WorkerConfigError
-from luna.process import ProcessLimits, ProcessRegistry, split_command
+from luna.process.conversation import Conversation, converse
+from luna.process.execute import ProcessLimits, ProcessRegistry, split_command
 from luna.protocol import Data, Text
-from luna.redact import redact
-from luna.text import clip
-from luna.tools.files import Outcome
-from luna.tools.mcp_wire import Wire
+from luna.text import clip, redact
+from luna.tools.builtin import Outcome
 
 if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.types import CallToolResult, ContentBlock
+
+
+class Wire:
+    """Hands messages to and fro. Needs the optional package.
+
+    Attributes:
+        is_over: Nothing more will be heard from the program.
+    """
+
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
+        self.is_over = False
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
+        """What the session reads from and writes to."""
+        import anyio  # noqa: PLC0415 - comes with the optional package
+
+        heard, read = anyio.create_memory_object_stream[Any](0)
+        write, said = anyio.create_memory_object_stream[Any](0)
+        pumps = [asyncio.create_task(self._hear(heard)), asyncio.create_task(self._say(said))]
+        try:
+            yield read, write
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.wait(pumps)
+            for stream in (heard, read, write, said):
+                stream.close()
+
+    async def _hear(self, heard: Any) -> None:  # noqa: ANN401 - anyio's
+        """Hand on what the program says; lines that are no messages are passed over."""
+        from mcp.shared.message import SessionMessage  # noqa: PLC0415 - optional
+        from mcp.types import JSONRPCMessage  # noqa: PLC0415 - optional
+
+        with suppress(ValueError):  # a line that is too long
+            while line := await self._talk.reader.readline():
+                with suppress(ValidationError):
+                    await heard.send(SessionMessage(JSONRPCMessage.model_validate_json(line)))
+        self.is_over = True
+        heard.close()  # calls that wait for an answer end
+
+    async def _say(self, said: Any) -> None:  # noqa: ANN401 - anyio's
+        with suppress(OSError):  # it has closed its input; that it has ended is noticed by hearing
+            async for each in said:
+                text = each.message.model_dump_json(by_alias=True, exclude_none=True)
+                self._talk.writer.write(f"{text}\n".encode())
+                await self._talk.writer.drain()
+        said.close()
+
 
 SEPARATOR: Final = "__"
 """Between the name of a server and that of its tool."""

@@ -15,10 +15,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from luna.callables import in_thread
-from luna.conversation import finish
 from luna.inputs import InputError, as_bytes, materialise, materialise_all
-from luna.output import LINE_BYTES
-from luna.process import ProcessRegistry, ProcessResult, run_process, split_command
+from luna.process.child import LINE_BYTES
+from luna.process.conversation import finish
+from luna.process.execute import ProcessRegistry, ProcessResult, run_process, split_command
+from luna.process.sandbox import Confined, Confinement, ConfinementOptions
 from luna.protocol import (
     EVENT_TYPES,
     PROGRESS,
@@ -31,8 +32,7 @@ from luna.protocol import (
     Report,
     Text,
 )
-from luna.sandbox import Confined, Confinement, ConfinementOptions
-from luna.workers.outcome import OutputKind, judge, with_warning
+from luna.workers.reports import OutputKind, judge, with_warning
 from luna.workers.shared import INPUT_BYTES, WorkerSettings, input_report, read_options
 
 _EVENT_TYPES = frozenset(event.model_fields["type"].default for event in EVENT_TYPES)

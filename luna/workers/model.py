@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue
 
-from luna.answers import Message
 from luna.errors import WorkerConfigError
 from luna.inputs import InputError, materialise_all
+from luna.models.answers import Message
 from luna.models.calls import CallSettings, Made, NotMade, call_structured, call_text
-from luna.models.objects import RESULT, closed, is_object
 from luna.models.resolve import gate_name, resolve_chat_model
 from luna.protocol import (
     NONE,
@@ -32,6 +31,7 @@ from luna.protocol import (
     Stuck,
     Success,
 )
+from luna.schemas import RESULT, closed, is_object
 from luna.text import defuse, fence
 from luna.workers.shared import INPUT_BYTES, Options, input_report, read_options
 

@@ -1,22 +1,24 @@
-"""Kinds of workers by name. Imports a kind's module only when a worker of that kind is made.
+"""Kinds of workers by name, and which one a task gets. Imports a kind's module only when a worker of that kind is made.
 
 Other packages add kinds by the entry-point group `sol.workers`; they cannot replace those that are built in.
 """
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, TypeAlias
 
 from luna.errors import WorkerConfigError
+from luna.process.group import ProcessRegistry
 from luna.protocol import Worker, WorkerSpec
+from luna.workers.function import FunctionWorker
 from luna.workers.shared import WorkerSettings
 
-__all__ = ["ENTRY_POINT_GROUP", "Factory", "WorkerSettings", "known_kinds", "make_worker"]
-
 ENTRY_POINT_GROUP: Final = "sol.workers"
+_EXTRAS: Final = {"acp": ("acp", "agent-client-protocol")}
+"""Kinds whose module imports an optional package: the module it imports, and its package."""
 _BUILT_IN: Final = {kind: f"luna.workers.{kind}" for kind in ("acp", "agent", "command", "function", "model")}
 
 Factory: TypeAlias = Callable[..., Any]
@@ -74,7 +76,55 @@ def _loaded(kind: str, load: Callable[[], Factory]) -> Factory:
     try:
         factory = load()
     except (ImportError, AttributeError) as error:
+        module, package = _EXTRAS.get(kind, ("", ""))
+        if module and isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == module:
+            raise WorkerConfigError(
+                f"worker {kind!r} needs the package {package}, which is not installed: pip install 'sol-luna[{kind}]'"
+            ) from error
         raise WorkerConfigError(f"worker kind {kind!r} cannot be imported: {error}; is its package whole?") from error
     if not callable(factory):
         raise WorkerConfigError(f"worker kind {kind!r} names {factory!r}, which is no factory")
     return factory
+
+
+GIVEN = "given"
+"""Kind of a worker that was handed over as an object; such a run can only be resumed with the object at hand."""
+
+WITH_MODEL = ("model", "agent")
+"""Kinds that call the Luna model."""
+
+AnyWorker: TypeAlias = "WorkerSpec | Mapping[str, Any] | str | Worker | Callable[..., Any] | None"
+
+
+def spec_of(own: WorkerSpec | None, given: AnyWorker) -> WorkerSpec:
+    """The specification of the Luna that a task names, or else of the one given; without both it is a model."""
+    if own is not None:
+        return own
+    if given is None:
+        return WorkerSpec(kind="model")
+    if isinstance(given, WorkerSpec | Mapping | str):
+        return WorkerSpec.parse(given)
+    return WorkerSpec(kind=GIVEN)
+
+
+def make(spec: WorkerSpec, given: AnyWorker, *, processes: ProcessRegistry, base_url: str | None) -> Worker:
+    """Make a Luna.
+
+    Args:
+        spec: What it is.
+        given: The object that `GIVEN` stands for.
+        processes: Where its child processes are recorded.
+        base_url: Address of another server for the Luna model.
+
+    Raises:
+        WorkerConfigError: If it cannot be made from this.
+    """
+    if spec.kind == GIVEN:
+        if isinstance(given, Worker):
+            return given
+        if callable(given):
+            return FunctionWorker(given)
+        raise WorkerConfigError("This run's worker was an object of a Python program. Resume it from that program.")
+    if spec.kind in WITH_MODEL and base_url and "base_url" not in spec.options:
+        spec = spec.model_copy(update={"options": {**spec.options, "base_url": base_url}})
+    return make_worker(spec, settings=WorkerSettings(processes=processes))

@@ -3,28 +3,168 @@
 Here are only the types; `luna.workspaces.opening` opens workspaces, and loads what is needed for that.
 """
 
-from luna.workspaces.protocol import (
-    Apart,
-    Conflict,
-    ConflictFile,
-    Isolation,
-    Kept,
-    Landed,
-    Merge,
-    Side,
-    WorkspaceError,
-    Workspaces,
-)
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
 
-__all__ = [
-    "Apart",
-    "Conflict",
-    "ConflictFile",
-    "Isolation",
-    "Kept",
-    "Landed",
-    "Merge",
-    "Side",
-    "WorkspaceError",
-    "Workspaces",
-]
+from luna.errors import LunaError
+
+Apart: TypeAlias = Literal["copy", "worktree"]
+Isolation: TypeAlias = Literal["in_place", Apart]
+
+
+class WorkspaceError(LunaError):
+    """A workspace cannot be isolated as asked, or its repository refuses. Says why and what to do.
+
+    Raised by `Workspaces`. Before a run starts it means that nothing was started.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One part of a merge. `label` names it to people (a node's path)."""
+
+    label: str
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictFile:
+    """A file on which two sides disagree.
+
+    Attributes:
+        path: Relative to the workspace.
+        base: Its text before both; None: it was not there, is no text, or is larger than the limit.
+        ours: Its text with the parts merged so far; None likewise.
+        theirs: Its text in the part that does not fit; None likewise.
+    """
+
+    path: str
+    base: str | None
+    ours: str | None
+    theirs: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A part that does not fit what was merged before it. The place holds both sides, with markers where git sets them.
+
+    Attributes:
+        side: The part.
+        files: Where they disagree, in order of path.
+    """
+
+    side: Side
+    files: tuple[ConflictFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """How far a merge came.
+
+    Attributes:
+        snapshot: All that was merged.
+        merged: Labels of the parts in it, in order.
+        conflict: What stopped it; None: everything is in.
+    """
+
+    snapshot: str
+    merged: tuple[str, ...]
+    conflict: Conflict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Where the result of a run is.
+
+    Attributes:
+        landed: Whether it is in the workspace itself now.
+        where: The branch (worktree) or directory (copy) that holds it; "" when there is nothing but the workspace.
+        note: One sentence for people: what was done, or why not and how to get it.
+        changed: Paths that differ from the start, relative to the workspace.
+    """
+
+    landed: bool
+    where: str
+    note: str
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something that a run left behind on purpose: work that is in no result.
+
+    Attributes:
+        run: Id of the run.
+        name: Of the place.
+        where: Branch name, or directory.
+        snapshot: What it holds; "" when it is a place with unfinished work.
+    """
+
+    run: str
+    name: str
+    where: str
+    snapshot: str
+
+
+class Workspaces(Protocol):
+    """The places of one run. All methods raise `WorkspaceError` where the repository refuses.
+
+    Methods may be called at the same time for different names, and again after a crash with the same arguments.
+    """
+
+    async def begin(self) -> str:
+        """Check that the workspace can be isolated and return the snapshot that the run starts from.
+
+        Raises:
+            WorkspaceError: Uncommitted changes, submodules, no commit, no repository, no git: says which.
+        """
+        ...
+
+    async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
+        """The directory to work in, made from `base` if it is not there yet; kept as it is if it is.
+
+        Args:
+            name: What is done in it, letters, digits, dots and dashes: `root.1`, `01.2`.
+            base: What it starts from.
+            also: Accepted parts to have in it as well; those that do not fit are left for integration.
+        """
+        ...
+
+    async def keep(self, name: str, *, message: str) -> str:
+        """Take everything in the place into a snapshot and return it; where nothing has changed, what it began with."""
+        ...
+
+    async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
+        """Make the place anew from `base` and merge sides into it in order, up to the first that does not fit.
+
+        The place is left as it is then: merged, or with both sides of the conflict in it.
+        """
+        ...
+
+    async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
+        """Finish the merge of a place in which someone has settled the conflict.
+
+        Returns:
+            The snapshot, which has both sides as its parents; or the paths in which conflict markers are left.
+        """
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Remove the directory of a place. What was taken into snapshots stays. Does nothing if there is none."""
+        ...
+
+    async def land(self, snapshot: str, *, base: str) -> Landed:
+        """Bring a snapshot into the workspace itself, if nothing in it has changed since `base`; else say where it is.
+
+        Never changes a file that someone else has changed meanwhile.
+        """
+        ...
+
+    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+        """Remove all places of the run and the branches of work that is part of `result`; list what is kept.
+
+        Work that is in no result is never removed. Unfinished work in a place is taken into a snapshot before.
+        """
+        ...

@@ -1,17 +1,52 @@
-"""Files below a directory, read and replaced without ever following a symbolic link out of it.
+"""Files of a workspace: listed, copied, compared, removed; all in a thread, so that the event loop goes on."""
 
-Must never write in place: a file is either the old one or the new one, whenever the process is killed.
-"""
-
+import asyncio
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
+
+from luna.workspaces import WorkspaceError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_Method: TypeAlias = Callable[P, Coroutine[Any, Any, T]]
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function in a thread; a cancellation waits for its end."""
+    task = asyncio.create_task(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        task.exception()  # it is told as cancelled, not as failed
+        raise
+
+
+def told(method: _Method[P, T]) -> _Method[P, T]:
+    """Let a method raise `WorkspaceError` where the file system refuses."""
+
+    @wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(*args, **kwargs)
+        except OSError as error:
+            raise WorkspaceError(
+                f"The file system refuses what is needed for isolated workspaces: {error}. "
+                "Make room or access for it and try again."
+            ) from error
+
+    return call
+
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK

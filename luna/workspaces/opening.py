@@ -6,13 +6,13 @@ Must never remove anything unless asked, nor anything of another run.
 from pathlib import Path
 from typing import assert_never
 
-from luna.process import ProcessRegistry
-from luna.workspaces.calls import in_thread, told
-from luna.workspaces.copies import CopySpaces
+from luna.process.execute import ProcessRegistry
+from luna.workspaces import Apart, Kept, Workspaces
+from luna.workspaces.checkouts import checked_name, is_name, remove
+from luna.workspaces.copy import CopySpaces
+from luna.workspaces.files import in_thread, told
 from luna.workspaces.git import Git
-from luna.workspaces.places import checked_name, is_name, remove
-from luna.workspaces.protocol import Apart, Kept, Workspaces
-from luna.workspaces.spaces import GitSpaces
+from luna.workspaces.isolated import GitSpaces
 from luna.workspaces.worktree import WorktreeSpaces
 
 

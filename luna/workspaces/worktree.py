@@ -1,19 +1,84 @@
-"""Places as git worktrees of the workspace's own repository, each on a branch `sol/RUN/NAME`.
+"""Places that are git worktrees, and how a change to a repository is undone."""
 
-Must never touch the files of the workspace but by fast-forwarding it to a result, nor begin where work could be lost.
-"""
-
+import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from luna.workspaces.calls import told
-from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, some
-from luna.workspaces.places import RESULT, remove
-from luna.workspaces.protocol import Landed, WorkspaceError
-from luna.workspaces.spaces import GitSpaces, Opened, named_in
-from luna.workspaces.undoing import undo_fast_forward
+from luna.workspaces import Landed, WorkspaceError
+from luna.workspaces.checkouts import RESULT, remove
+from luna.workspaces.files import Change, Entry, bring, in_thread, read_file, state, told
+from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, joined, some
+from luna.workspaces.isolated import GitSpaces, Opened, named_in
+
+_WHOLE_FILE: Final = 1 << 27
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """How the work tree differs from a snapshot.
+
+    Attributes:
+        snapshot: The snapshot.
+        git: With the snapshot as its index.
+        files: All paths in it.
+        different: Those of them that the work tree does not have so.
+    """
+
+    snapshot: str
+    git: Git
+    files: frozenset[bytes]
+    different: frozenset[bytes]
+
+    def is_at(self, path: bytes) -> bool:
+        """Tell whether the work tree is as the snapshot at a path."""
+        if path in self.files:
+            return path not in self.different
+        return not isinstance(state(self.git.directory, path), Entry)
+
+    async def is_begun(self, path: bytes) -> bool:
+        """Tell whether the work tree has the beginning of the snapshot's file, and no more."""
+        begun = read_file(self.git.directory, path, limit_bytes=_WHOLE_FILE) if path in self.files else None
+        if begun is None:
+            return False
+        whole = await self.git.run("cat-file", "--filters", f"{self.snapshot}:{os.fsdecode(path)}")
+        return whole.startswith(begun)
+
+
+async def undo_fast_forward(main: Git, *, base: str, snapshot: str, scratch: Path) -> None:
+    """Bring what a killed fast-forward has changed back to where it was.
+
+    Args:
+        main: Git in the work tree, with HEAD at `base`.
+        base: Where it was.
+        snapshot: Where it should go.
+        scratch: An existing directory for index files.
+    """
+    if (await main.ask("diff-index", "--cached", "--quiet", snapshot)).code == 0:
+        await main.run("read-tree", base)  # only HEAD was left to move
+    before = await _view(main, base, scratch / ".before.index")
+    after = await _view(main, snapshot, scratch / ".after.index")
+    paths = fields(await main.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, snapshot))
+    undone = {
+        path
+        for path in paths
+        if not before.is_at(path) and (after.is_at(path) or await after.is_begun(path) or await before.is_begun(path))
+    }
+    root = main.directory
+    added = {path: entry for path in undone - before.files if isinstance(entry := state(root, path), Entry)}
+    removals = {path: Change(path, entry, None) for path, entry in added.items()}
+    await in_thread(bring, root, root, removals, mark="")
+    await before.git.run("checkout-index", "-z", "--force", "--stdin", stdin=joined(undone & before.files))
+
+
+async def _view(main: Git, snapshot: str, index: Path) -> _View:
+    git = main.with_new_index(index)
+    await git.run("read-tree", snapshot)
+    await git.ask("update-index", "-q", "--refresh")
+    files = frozenset(fields(await git.run("ls-files", "-z")))
+    return _View(snapshot, git, files, frozenset(fields(await git.run("diff-files", "-z", "--name-only"))))
+
 
 _IN_PROGRESS: Final = {
     "MERGE_HEAD": "merge",

@@ -8,8 +8,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from sol._version import __version__
-from sol.cli import models, runs, solve, strategies, ui, workflow, workspaces
-from sol.cli.failures import EXIT_CODES, Code, explain
+from sol.cli import models, runs, solve, strategies, workflow
+from sol.cli._common import EXIT_CODES, Code, explain
 
 app = typer.Typer(
     name="sol",
@@ -26,10 +26,10 @@ app.command("retry")(solve.retry)
 app.command("runs")(runs.runs)
 app.command("show")(runs.show)
 app.command("cancel")(runs.cancel)
-app.command("ui")(ui.ui)
+app.command("ui")(runs.ui)
 app.add_typer(strategies.app)
 app.add_typer(workflow.app)
-app.add_typer(workspaces.app)
+app.add_typer(runs.app)
 app.add_typer(models.app)
 
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: Instead of the process's own.
 
     Raises:
-        SystemExit: Always; with one of the exit codes of `sol.cli.failures`.
+        SystemExit: Always; with one of the exit codes of `sol.cli._common`.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

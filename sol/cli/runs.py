@@ -1,11 +1,13 @@
-"""`sol runs`, `show` and `cancel`: look at runs and stop them. Only their options are here."""
+"""Commands about runs that there are: `runs`, `show`, `cancel`, `ui`, `workspaces`. Their options only."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sol.cli.options import NoColor, NodePath, Output, RunArgument, RunOrLatest, Store, Workspace, same_place
+from sol.cli._common import NoColor, NodePath, Output, RunArgument, RunOrLatest, Store, Workspace, same_place
+from sol.errors import UsageError
 
 
 def runs(
@@ -17,7 +19,7 @@ def runs(
     store: Store = None,
 ) -> None:
     """List runs, the newest first."""
-    from sol.cli.looking import runs as do_runs  # noqa: PLC0415 - loads the journal
+    from sol.cli._looking import runs as do_runs  # noqa: PLC0415 - loads the journal
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(workspace=workspace, store=store)
@@ -48,9 +50,9 @@ def show(  # noqa: PLR0913 - each is an option of the command line
 
     A story has the assignment, attempts, reports and checks, and the rules that decided.
     """
-    from sol.cli.looking import page as do_page  # noqa: PLC0415 - loads the journal
-    from sol.cli.looking import show as do_show  # noqa: PLC0415
-    from sol.cli.output import Shown  # noqa: PLC0415
+    from sol.cli._looking import page as do_page  # noqa: PLC0415 - loads the journal
+    from sol.cli._looking import show as do_show  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(workspace=workspace, store=store)
@@ -59,7 +61,7 @@ def show(  # noqa: PLR0913 - each is an option of the command line
         return
     shown = Shown(output=output, no_color=no_color, again=same_place(store, workspace))
     if following:
-        from sol.cli.following import follow  # noqa: PLC0415 - loads the journal
+        from sol.cli._looking import follow  # noqa: PLC0415 - loads the journal
 
         run = follow(sol, run, shown)
     do_show(sol, run, node, shown, everything=everything)
@@ -77,7 +79,70 @@ def cancel(
 
     It cannot be resumed afterwards. What was stored is kept.
     """
-    from sol.cli.looking import cancel as do_cancel  # noqa: PLC0415 - loads the journal
+    from sol.cli._looking import cancel as do_cancel  # noqa: PLC0415 - loads the journal
     from sol.solver import Sol  # noqa: PLC0415
 
     do_cancel(Sol(workspace=workspace, store=store), run, node, reason)
+
+
+_NEEDED = ("starlette", "uvicorn")
+
+
+def ui(
+    *,
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="Open this run; otherwise the list of runs.")
+    ] = None,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0: any free one.")] = 0,
+    workspace: Workspace = None,
+    store: Store = None,
+) -> None:
+    """Look at runs in a browser, live.
+
+    Follows runs, answers their questions and cancels nodes. Serves this machine only, and prints the address with its
+    token. Ctrl-C ends it.
+    """
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        them = "it" if len(missing) == 1 else "them"
+        raise UsageError(f"sol ui needs {' and '.join(missing)}. Install {them} with: pip install 'sol-luna[ui]'")
+    from sol.cli._looking import browse  # noqa: PLC0415 - loads the server
+    from sol.solver import Sol  # noqa: PLC0415
+
+    sol = Sol(workspace=workspace, store=store)
+    browse(sol, run, port=port, again=same_place(store, workspace))
+
+
+app = typer.Typer(
+    name="workspaces", help="List and remove work that runs have kept beside their results.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    workspace: Workspace = None,
+    store: Store = None,
+) -> None:
+    """List what is kept, run by run.
+
+    Places and branches of runs that kept their Lunas apart, also of those that go on.
+    """
+    from sol.cli._looking import list_kept  # noqa: PLC0415 - loads the journal
+    from sol.solver import Sol  # noqa: PLC0415
+
+    list_kept(Sol(workspace=workspace, store=store), as_json=as_json)
+
+
+@app.command()
+def clean(*, run: RunArgument, workspace: Workspace = None, store: Store = None) -> None:
+    """Remove what a run has kept.
+
+    Its places and branches go, with all work in them. What is part of the run's result stays. The run must not be at
+    work; it cannot go on afterwards.
+    """
+    from sol.cli._looking import clean as do_clean  # noqa: PLC0415 - loads the journal
+    from sol.solver import Sol  # noqa: PLC0415
+
+    do_clean(Sol(workspace=workspace, store=store), run)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sol.cli.options import (
+from sol.cli._common import (
     AsJson,
     BaseUrl,
     BudgetText,
@@ -53,8 +53,8 @@ def solve(  # noqa: PLR0913 - each is an option of the command line
 
     Ctrl-C stops the workers and leaves a run that can be resumed (exit code 130); twice ends everything at once.
     """
-    from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli.work import solve as do_solve  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
+    from sol.cli._work import solve as do_solve  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(
@@ -97,8 +97,8 @@ def resume(  # noqa: PLR0913 - each is an option of the command line
 
     So too one that ran out of budget. What was accepted is not done again.
     """
-    from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli.work import resume as do_resume  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
+    from sol.cli._work import resume as do_resume  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(
@@ -131,8 +131,8 @@ def answer(  # noqa: PLR0913 - each is an option of the command line
     no_color: NoColor = False,
 ) -> None:
     """Answer a run's question and let it go on."""
-    from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli.work import answer as do_answer  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
+    from sol.cli._work import answer as do_answer  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(base_url=base_url, workspace=workspace, store=store)
@@ -163,9 +163,9 @@ def retry(  # noqa: PLR0913 - each is an option of the command line
     The node has ended without success; new is a note, another worker or another model. A node that was only
     interrupted needs nothing new.
     """
-    from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli.work import New  # noqa: PLC0415
-    from sol.cli.work import retry as do_retry  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
+    from sol.cli._work import New  # noqa: PLC0415
+    from sol.cli._work import retry as do_retry  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(base_url=base_url, workspace=workspace, store=store)

@@ -15,7 +15,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a strategy, o
 @app.command("list")
 def list_() -> None:
     """List the strategies that are known here: shipped ones, and those in .sol/strategies."""
-    from sol.cli.output import table  # noqa: PLC0415 - not needed for help
+    from sol.cli._output import table  # noqa: PLC0415 - not needed for help
     from sol.strategy.catalog import entries, read_strategy  # noqa: PLC0415
 
     rows = []
@@ -50,7 +50,7 @@ def validate(
     names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Names of strategies, or paths of YAML files.")],
 ) -> None:
     """Check strategies: what cannot be used (exit code 2), and what is unlikely to be meant."""
-    from sol.cli.failures import Code, explain  # noqa: PLC0415 - not needed for help
+    from sol.cli._common import Code, explain  # noqa: PLC0415 - not needed for help
     from sol.strategy.catalog import load_strategy, warnings_of  # noqa: PLC0415
 
     code = Code.SOLVED

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sol.cli.failures import Code
-from sol.cli.options import (
+from sol.cli._common import (
     AsJson,
     BaseUrl,
     BudgetText,
+    Code,
     Concurrency,
     LunaModel,
     Model,
@@ -29,7 +29,7 @@ from sol.errors import UsageError
 if TYPE_CHECKING:
     from luna.protocol import WorkerSpec
     from sol.run import Run
-    from sol.workflow.machine import Finding
+    from sol.workflow import Finding
 
 app = typer.Typer(name="workflow", help="Check, draw and run workflows of steps and rules.", no_args_is_help=True)
 
@@ -45,8 +45,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
     """Check files: syntax, references, ways through them, rules that leave a gap."""
-    from sol.workflow.machine import Workflow, WorkflowError, check_workflow  # noqa: PLC0415 - not needed for help
-    from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
+    from sol.workflow import Workflow, WorkflowError, check_workflow  # noqa: PLC0415 - not needed for help
+    from sol.workflow.linked import find_workflow  # noqa: PLC0415
 
     found: list[Finding] = []
     good = 0
@@ -81,8 +81,8 @@ def _finding(one: "Finding") -> dict[str, Any]:
 @app.command()
 def graph(file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow file or name.")]) -> None:
     """Print a workflow as a Mermaid diagram."""
-    from sol.workflow.machine import load_definition, to_mermaid  # noqa: PLC0415 - not needed for help
-    from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
+    from sol.workflow import load_definition, to_mermaid  # noqa: PLC0415 - not needed for help
+    from sol.workflow.linked import find_workflow  # noqa: PLC0415
 
     typer.echo(to_mermaid(load_definition(find_workflow(file, Path.cwd()))), nl=False)
 
@@ -117,11 +117,11 @@ def run_(  # noqa: PLR0913 - each is an option of the command line
 
     Ctrl-C stops the workers and leaves a run that can be resumed (exit code 130); twice ends everything at once.
     """
-    from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli.work import begin  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
+    from sol.cli._work import begin  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
-    from sol.workflow.machine import Workflow  # noqa: PLC0415
-    from sol.workflow.machine.catalog import find_workflow  # noqa: PLC0415
+    from sol.workflow import Workflow  # noqa: PLC0415
+    from sol.workflow.linked import find_workflow  # noqa: PLC0415
 
     sol = Sol(
         worker=None if worker is None else _worker(worker),
@@ -162,8 +162,8 @@ def resume(  # noqa: PLR0913 - each is an option of the command line
     no_color: NoColor = False,
 ) -> None:
     """Take up a workflow's run again, as `sol resume` does, with more steps if it ran out of them."""
-    from sol.cli.output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli.work import begin  # noqa: PLC0415
+    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
+    from sol.cli._work import begin  # noqa: PLC0415
     from sol.solver import Sol  # noqa: PLC0415
 
     sol = Sol(base_url=base_url, workspace=workspace, store=store, budget=budget_of(budget))

@@ -1,7 +1,8 @@
-"""Ask for a split, and take or refuse what the planner proposes. The planner never makes a node by itself."""
+"""Splitting a node, and what comes where that is not possible: a vaguer goal, a reassessment, the parent. Pure."""
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from hashlib import sha256
 
@@ -9,15 +10,116 @@ import msgspec
 from pydantic import ValidationError
 
 from luna.protocol import NONE, Assignment
-from sol.core.escalate import escalate
-from sol.core.ruling import report_kind
-from sol.core.vague import vague
+from sol.core.report import report_kind, report_reason
 from sol.engine.program import Reaction
 from sol.strategy.schema import Strategy
-from sol.tree.effects import CannotSplit, Claim, How, Judged, Kind, normalised
-from sol.tree.events import AssignmentChanges, Created, Refused, Split
+from sol.tree.effects import CannotSplit, Claim, How, Judged, Kind, ReassessAnswer, Remedy, normalised
+from sol.tree.events import Asked, AssignmentChanges, Created, Redefined, Refused, Split
 from sol.tree.node import DIGITS, State, TaskNode, Tree
 from sol.tree.values import Cause, ChildPlan, CriterionData, Json, SplitAnswer, plain, read
+
+_EMPTY_WORDS = frozenset(
+    """
+    a an the this that these those it its them they here there around about of in on at to for with and or all any every
+    everything anything something whatever whole entire stuff thing things rest remaining other others some more up out
+    please just now asap properly correctly better good nice right well again ok okay work works working done do does
+    make makes making get fix fixes fixing solve handle improve finish complete check clean sort deal change update
+    implement write you we i me my our your can could should must is are be so as etc
+    """.split()
+)
+_EMPTY_PHRASES = (
+    "この辺",
+    "その辺",
+    "このあたり",
+    "ここ",
+    "そこ",
+    "これ",
+    "それ",
+    "あれ",
+    "全部",
+    "すべて",
+    "全て",
+    "みんな",
+    "いろいろ",
+    "直して",
+    "修正して",
+    "やって",
+    "よろしく",
+    "お願い",
+    "ください",
+    "下さい",
+    "しておいて",
+    "しといて",
+    "して",
+    "なんとか",
+    "を",
+    "は",
+    "が",
+    "に",
+    "の",
+    "も",
+    "で",
+    "と",
+)
+_BETWEEN = re.compile(r"[^\w./-]+")
+
+
+def vague(goal: str) -> str | None:
+    """Say why a goal is too vague to hand out, or None when it names something.
+
+    What counts is whether any word is left once pronouns, quantifiers and verbs that fit everything are taken away.
+
+    Source: S34.
+    """
+    if goal.isascii():  # the phrases are not
+        text = goal.casefold().strip()
+    else:
+        text = unicodedata.normalize("NFKC", goal).casefold().strip()
+        for phrase in _EMPTY_PHRASES:
+            text = text.replace(phrase, " ")
+    for word in _BETWEEN.split(text):
+        bare = word.strip("./-")
+        if bare and bare not in _EMPTY_WORDS:
+            return None
+    return f"the goal {goal!r} names no object to work on; say what is to be changed or found, and where"
+
+
+def escalate(node: TaskNode, trigger: str, out: Reaction) -> None:
+    """Reassess the node once; when that has been done before, give it up. Source: S11, S57.
+
+    Args:
+        node: The node that cannot be split.
+        trigger: What led here: `depth_limit`, `unsplittable`, `replans` or the kind of a FAILED report.
+        out: Gets the command or the end.
+    """
+    if node.redefined:
+        out.settle(node, State.FAILED, kind=trigger, reason=report_reason(node))
+    else:
+        out.want(node, Kind.REASSESS, Cause(trigger=trigger))
+
+
+def labels_of(node: TaskNode, answer: ReassessAnswer) -> list[str]:
+    """What the rules for the depth limit may match: finding, trigger, kind of the last report, proposed remedy."""
+    return [answer.finding, node.trigger, f"kind:{report_kind(node)}", f"remedy:{answer.remedy}"]
+
+
+def remedy(node: TaskNode, action: str, answer: ReassessAnswer, out: Reaction) -> None:
+    """Carry out what the rules made of a reassessment. Source: S01, S53, S58."""
+    trigger = node.trigger
+    reason = f"{report_reason(node).rstrip('. ')}. Reassessed as {answer.finding}: {answer.reason}"
+    match answer.remedy if action == "as_proposed" else action:
+        case Remedy.REDEFINE if answer.information or answer.goal:
+            information = answer.information or f"The goal was restated: {answer.goal}"
+            # The root's goal is fixed (S01): there a restatement is information only.
+            restated = answer.goal if node.path and vague(answer.goal) is None else ""
+            out.event(node.path, Redefined(information, goal=restated))
+        case Remedy.ASK:
+            out.event(node.path, Asked(answer.question or report_reason(node), kind=answer.finding))
+        case "set_aside":
+            out.settle(node, State.SKIPPED, kind=trigger, reason=report_reason(node))
+        case _:
+            out.settle(node, State.FAILED, kind=trigger, reason=reason)
+
 
 _PORTION = re.compile(r"\b(half|part|parts|portion|rest|remainder|remaining|first|second)\b")
 _EXECUTED = ("command", "python")

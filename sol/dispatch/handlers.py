@@ -43,8 +43,7 @@ from luna.supervisor import Lost as LostAttempt
 from luna.text import clip, whole_characters
 from luna.verify import verify
 from sol.dispatch.context import RunContext
-from sol.dispatch.integration import assignment_of, read_integration
-from sol.dispatch.isolation import Isolated
+from sol.dispatch.isolation import Isolated, assignment_of, read_integration
 from sol.errors import PlannerError, UsageError
 from sol.tree import effects as f
 from sol.tree import events as e

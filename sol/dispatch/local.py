@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import structs
 
 from luna.errors import Interruption, LunaError, ModelError, WorkerConfigError
-from luna.leftovers import AMBIENT
+from luna.process.group import AMBIENT
 from luna.protocol import Usage
 from luna.supervisor import lost_kind
 from luna.workspaces import WorkspaceError

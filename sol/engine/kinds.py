@@ -1,6 +1,6 @@
 """What there is to a kind of run beside its program: what it is started with, from which files, and resumed how.
 
-A program is pure; whatever reads files to make one stands behind this. `sol.kinds` knows all kinds.
+A program is pure; whatever reads files to make one stands behind this. `sol.run` knows all kinds.
 """
 
 from collections.abc import Mapping

@@ -18,8 +18,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from sol.dispatch.tracing import Marks, tags_of
 from sol.engine.session import Session, shielded
-from sol.tracing import Marks, tags_of
 from sol.tree.events import Event
 
 STEPS = 10**9

@@ -1,11 +1,11 @@
 """The journal: the single source of truth about runs. Knows nothing of what events mean."""
 
-from sol.journal.codec import MAX_RECORD_BYTES
-from sol.journal.engine import default_url
-from sol.journal.ids import LATEST, new_run_id
-from sol.journal.memory import MemoryJournal
+from sol.journal.database import default_url
+from sol.journal.encoding import MAX_RECORD_BYTES
+from sol.journal.in_memory import MemoryJournal
 from sol.journal.owner import HEARTBEAT_LIMIT_S, Holding, Liveness, Owner, owner_is_alive, this_process
 from sol.journal.protocol import (
+    LATEST,
     Journal,
     Lease,
     NewRecord,
@@ -14,6 +14,7 @@ from sol.journal.protocol import (
     Request,
     RunInfo,
     StoredRun,
+    new_run_id,
 )
 from sol.journal.sql import SqlJournal
 

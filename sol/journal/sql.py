@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from sqlalchemy import URL
 
 from sol.errors import StoreError
-from sol.journal import codec, ids
-from sol.journal.engine import Synchronous, explained, store_url
+from sol.journal import encoding, protocol
+from sol.journal.database import Synchronous, explained, store_url
 from sol.journal.owner import Liveness, Owner, owner_is_alive
 from sol.journal.protocol import Journal, Lease, NewRecord, Record, Request, RunInfo, StoredRun
 from sol.journal.store import Store
@@ -82,17 +82,17 @@ class SqlJournal(Journal):
     async def create(self, run: RunInfo, owner: Owner) -> Lease:
         """See `Journal.create`."""
         row = {
-            "id": ids.check_run_id(run.id),
-            "created_t": codec.check_time(run.created_t, what=f"run {run.id!r}"),
-            "title": codec.check_text(run.title, what="the run's title"),
-            "meta": codec.encode(run.meta, what="the run's meta"),
+            "id": protocol.check_run_id(run.id),
+            "created_t": encoding.check_time(run.created_t, what=f"run {run.id!r}"),
+            "title": encoding.check_text(run.title, what="the run's title"),
+            "meta": encoding.encode(run.meta, what="the run's meta"),
         }
         await self._call(lambda store: store.create(row, owner))
         return Lease(run.id, 1, owner)
 
     async def claim(self, run_id: str, owner: Owner, *, now: float, force: bool = False) -> Lease:
         """See `Journal.claim`."""
-        now = codec.check_time(now, what="the claim")
+        now = encoding.check_time(now, what="the claim")
         epoch = await self._call(lambda store: store.claim(run_id, owner, now, force=force))
         return Lease(run_id, epoch, owner)
 
@@ -102,7 +102,7 @@ class SqlJournal(Journal):
 
     async def heartbeat(self, lease: Lease, now: float) -> None:
         """See `Journal.heartbeat`."""
-        now = codec.check_time(now, what="the heartbeat")
+        now = encoding.check_time(now, what="the heartbeat")
         await self._call(lambda store: store.heartbeat(lease, now))
 
     async def append(
@@ -114,9 +114,9 @@ class SqlJournal(Journal):
         summary: dict[str, Any] | None = None,
     ) -> int:
         """See `Journal.append`."""
-        codec.check_records(records)
-        new_status = None if status is None else codec.check_text(status, what="the run's status")
-        new_summary = None if summary is None else codec.encode(summary, what="the run's summary")
+        encoding.check_records(records)
+        new_status = None if status is None else encoding.check_text(status, what="the run's status")
+        new_summary = None if summary is None else encoding.encode(summary, what="the run's summary")
         return await self._call(lambda store: store.append(lease, records, new_status, new_summary))
 
     async def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> tuple[Record, ...]:
@@ -138,10 +138,10 @@ class SqlJournal(Journal):
     async def post(self, run_id: str, kind: str, payload: dict[str, Any], *, t: float, by: str) -> int:
         """See `Journal.post`."""
         row = {
-            "kind": codec.check_text(kind, what="the request's kind"),
-            "payload": codec.encode(payload, what=f"payload of the request {kind!r}"),
-            "t": codec.check_time(t, what="the request"),
-            "by": codec.check_text(by, what="the request's sender"),
+            "kind": encoding.check_text(kind, what="the request's kind"),
+            "payload": encoding.encode(payload, what=f"payload of the request {kind!r}"),
+            "t": encoding.check_time(t, what="the request"),
+            "by": encoding.check_text(by, what="the request's sender"),
         }
         return await self._call(lambda store: store.post(run_id, row))
 

@@ -31,11 +31,10 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from sol.errors import ConflictError
-from sol.journal import codec, ids
-from sol.journal.engine import DIALECT, Synchronous, connect
+from sol.journal import encoding, protocol
+from sol.journal.database import DIALECT, RUN_SHIFT, Synchronous, connect, requests, runs, transitions
 from sol.journal.owner import Holding, Liveness, Owner, lease_lost, require_claimable
 from sol.journal.protocol import PENDING, Lease, NewRecord, Record, Request, StoredRun
-from sol.journal.schema import RUN_SHIFT, requests, runs, transitions
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -175,7 +174,7 @@ class Store:
             try:
                 self._run(_CREATE, {**row, **values, **_holder(owner, row["created_t"])})
             except sqlite3.IntegrityError as error:
-                raise ids.run_exists(row["id"]) from error
+                raise protocol.run_exists(row["id"]) from error
 
     def claim(self, run_id: str, owner: Owner, now: float, *, force: bool) -> int:
         """See `Journal.claim`. Returns the epoch."""
@@ -225,7 +224,7 @@ class Store:
         """See `Journal.info`."""
         rows = self._run(_FIND, {"run_id": run_id})
         if not rows:
-            raise ids.run_not_found(run_id, self._newest_ids())
+            raise protocol.run_not_found(run_id, self._newest_ids())
         return _stored(rows[0])
 
     def list(self, limit: int, before: str | None, status: str | None) -> tuple[StoredRun, ...]:
@@ -238,17 +237,17 @@ class Store:
     def resolve(self, prefix: str) -> str:
         """See `Journal.resolve`."""
         newest = self._newest_ids()
-        if prefix == ids.LATEST and newest:
+        if prefix == protocol.LATEST and newest:
             return newest[0]
         matching = [run_id for (run_id,) in self._run(_MATCHING, {"prefix": prefix})]
-        return ids.only_match(prefix, matching, near=newest)
+        return protocol.only_match(prefix, matching, near=newest)
 
     def post(self, run_id: str, row: dict[str, Any]) -> int:
         """See `Journal.post`."""
         with self._transaction():
             found = self._run(_NUMBER, {"run_id": run_id})
             if not found:
-                raise ids.run_not_found(run_id, self._newest_ids())
+                raise protocol.run_not_found(run_id, self._newest_ids())
             [(posted,)] = self._run(_POST, {"run": found[0][0], **row})
         return int(posted)
 
@@ -265,7 +264,7 @@ class Store:
                 raise self._lost(lease)
             taken = self._run(_TAKE, {"run_no": held[0][0], "taker": lease.epoch})
         return tuple(
-            Request(number, kind, codec.decode(payload, what=f"request {number}"), t, by)
+            Request(number, kind, encoding.decode(payload, what=f"request {number}"), t, by)
             for number, kind, payload, t, by in sorted(taken)
         )
 
@@ -307,9 +306,9 @@ def _stored(row: Row) -> StoredRun:
         id=run["id"],
         created_t=run["created_t"],
         title=run["title"],
-        meta=codec.decode(run["meta"], what=f"meta of {what}"),
+        meta=encoding.decode(run["meta"], what=f"meta of {what}"),
         status=run["status"],
-        summary=None if run["summary"] is None else codec.decode(run["summary"], what=f"summary of {what}"),
+        summary=None if run["summary"] is None else encoding.decode(run["summary"], what=f"summary of {what}"),
         seq=run["seq"],
         updated_t=run["updated_t"],
         epoch=run["epoch"],

@@ -1,13 +1,12 @@
 """Sol's own thinking: splits, judgements, integrations, reassessments. With a chat model, or by rule without one.
 
-Importing this does not load LangChain; `ModelPlanner` is in `sol.planner.model`.
+Importing this does not load LangChain; `ModelPlanner` is in `sol.planner.by_model`.
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sol.planner.free import FreePlanner
-from sol.planner.protocol import Planner, PlannerRequest
+from sol.planner.by_rule import FreePlanner, Planner, PlannerRequest
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -38,7 +37,7 @@ def resolve_planner(
     if model is None:
         return FreePlanner(workspace)
     from luna.models import resolve_chat_model  # noqa: PLC0415 - models are loaded only where they are used
-    from sol.planner.model import ModelPlanner  # noqa: PLC0415 - loads LangChain
+    from sol.planner.by_model import ModelPlanner  # noqa: PLC0415 - loads LangChain
 
     chat = resolve_chat_model(model, base_url=base_url) if isinstance(model, str) else model
     return ModelPlanner(chat, workspace=workspace, fence=fence, retries=retries)

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from luna.models.objects import closed
+from luna.schemas import closed
 from luna.text import clip, fence
 from sol.planner.divide import HALVING, UNKNOWNS_DIMENSION
-from sol.strategy.dimensions import DIMENSIONS
+from sol.strategy.schema import DIMENSIONS
 from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
     AtomicRequest,

@@ -3,9 +3,6 @@
 One engine for the task tree, parallel steps and workflow branches. Pure: it asks no model and reads no file itself.
 """
 
-from sol.rules.aggregate import aggregate_holds
-from sol.rules.coverage import Coverage, check_coverage, first_uncovered
-from sol.rules.errors import ConditionSyntaxError, JudgeError, RuleListError
 from sol.rules.evaluate import (
     Child,
     Context,
@@ -18,12 +15,13 @@ from sol.rules.evaluate import (
     Seen,
     Tried,
     adecide_with,
+    aggregate_holds,
     decide_with,
     evaluate,
     otherwise_holds,
     when_holds,
 )
-from sol.rules.lint import Warned, lint_rules, near_miss
+from sol.rules.lint import Coverage, Warned, check_coverage, first_uncovered, lint_rules, near_miss
 from sol.rules.rule import (
     UNUSED_NEXT,
     Rule,
@@ -38,17 +36,19 @@ from sol.rules.syntax import (
     Aggregate,
     Ai,
     Condition,
+    ConditionSyntaxError,
+    JudgeError,
     Kind,
     Label,
     Otherwise,
     Quorum,
+    RuleListError,
     When,
     kind_of,
     parse_condition,
     print_condition,
 )
-from sol.rules.tags import TagFound, TagMissing, TagOutOfRange, TagResult, find_tag, format_tag
-from sol.rules.verdict import read_verdict
+from sol.rules.verdict import TagFound, TagMissing, TagOutOfRange, TagResult, find_tag, format_tag, read_verdict
 
 __all__ = [
     "UNUSED_NEXT",

@@ -1,20 +1,15 @@
-"""Which rule of a list holds first.
-
-Pure: what the rules look at comes in as a `Context`; an `ai()` rule without an answer yet goes out as `NeedJudge`.
-Whoever asks the judge adds the answer to the context and evaluates again.
-"""
+"""What a condition means for the results of children. Asks nobody: questions to a model come back as questions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, assert_never
 
-from sol.rules.aggregate import aggregate_holds
-from sol.rules.errors import JudgeError
 from sol.rules.rule import Rule, equals_of
 from sol.rules.syntax import (
     Aggregate,
     Ai,
     Condition,
+    JudgeError,
     Kind,
     Label,
     Otherwise,
@@ -23,7 +18,35 @@ from sol.rules.syntax import (
     kind_of,
     print_condition,
 )
-from sol.rules.tags import TagFound, TagMissing, TagOutOfRange, find_tag
+from sol.rules.verdict import TagFound, TagMissing, TagOutOfRange, find_tag
+
+
+def aggregate_holds(condition: Aggregate | Quorum, verdicts: Sequence[str | None]) -> bool:
+    """Tell whether an aggregate holds.
+
+    Without children it never does. A child without a verdict makes `all` false; the others act as if it were not there,
+    so `at_most` needs one child that has a verdict.
+
+    Args:
+        condition: What must hold.
+        verdicts: The children's verdicts in their order, trimmed; None for a child that has none.
+
+    Source: R01-R06, R16, R18, R22.
+    """
+    match condition:
+        case Aggregate("all", (target,)):
+            return bool(verdicts) and all(verdict == target for verdict in verdicts)
+        case Aggregate("all", targets):
+            return len(targets) == len(verdicts) and tuple(verdicts) == targets
+        case Aggregate(_, targets):
+            return any(verdict in targets for verdict in verdicts)
+        case Quorum("at_least", count, target):
+            return verdicts.count(target) >= count
+        case Quorum(_, count, target):
+            return verdicts.count(target) <= count and any(verdict is not None for verdict in verdicts)
+        case _:
+            assert_never(condition)
+
 
 Scalar = str | bool | int | float | None
 """A value that a reference may have."""

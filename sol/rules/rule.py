@@ -8,8 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from sol.rules.errors import ConditionSyntaxError, RuleListError
-from sol.rules.syntax import Aggregate, Condition, Label, Otherwise, When, parse_condition, print_condition
+from sol.rules.syntax import (
+    Aggregate,
+    Condition,
+    ConditionSyntaxError,
+    Label,
+    Otherwise,
+    RuleListError,
+    When,
+    parse_condition,
+    print_condition,
+)
 
 UNUSED_NEXT: Final = "_"
 """The `next` of a rule that leads nowhere, such as a rule of a parallel sub-step."""

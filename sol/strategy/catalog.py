@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from luna.monitor.settings import MonitorSettings
+from luna.monitor.monitors import MonitorSettings
 from sol.errors import StrategyError, StrategyNotFoundError
 from sol.rules import ConditionSyntaxError, lint_rules
 from sol.strategy.schema import SECTIONS, Strategy, read_rule

@@ -1,9 +1,7 @@
-"""What a strategy holds, and what is refused when one is loaded. Data only: applying it is the core's work.
-
-A strategy is a YAML file that a person can read, copy and tune; see `strategies/README.md`.
-"""
+"""What a strategy file holds, in types. Reads no files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -18,12 +16,57 @@ from pydantic import (
     model_validator,
 )
 
-from luna.monitor.settings import MonitorSettings
+from luna.monitor.monitors import MonitorSettings
 from sol.errors import StrategyError
 from sol.rules import Ai, ConditionSyntaxError, Otherwise, Rule, Tried, When, parse_rule
 from sol.rules.rule import Position
-from sol.strategy.dimensions import DIMENSIONS
 from sol.tree.node import DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A way to split a task in two.
+
+    Attributes:
+        first, second: What each half is about.
+        when: When it fits.
+        sequential: Whether the second half rests on the first.
+    """
+
+    first: str
+    second: str
+    when: str
+    sequential: bool
+
+
+DIMENSIONS: Mapping[str, Dimension] = {
+    "unknown_a_unknown_b": Dimension(
+        "settle one open question", "settle the other", "the report lists two or more unknowns", sequential=False
+    ),
+    "discovery_execution": Dimension(
+        "find out what to do", "do what was found", "it is not clear yet how to go about the task", sequential=True
+    ),
+    "reproduction_fix": Dimension(
+        "reproduce the fault and find its cause",
+        "fix it and show that it is fixed",
+        "something is broken",
+        sequential=True,
+    ),
+    "interface_implementation": Dimension(
+        "fix the interface and its limits", "build what is behind it", "a component is to be made", sequential=True
+    ),
+    "data_logic": Dimension(
+        "understand and prepare the data",
+        "build the processing of it",
+        "data is turned into something",
+        sequential=True,
+    ),
+    "local_integration": Dimension(
+        "make the part work by itself", "make it work within the whole", "a part joins a larger system", sequential=True
+    ),
+}
+"""Split dimensions in their default order. Source: S17–S22."""
+
 
 Count = Annotated[int, Field(strict=True, ge=1)]
 Amount = Annotated[float, Field(gt=0)]

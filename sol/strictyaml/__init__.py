@@ -3,8 +3,7 @@
 Every file that people write passes through here. It must not build objects from tags, follow references or touch files.
 """
 
-from sol.strictyaml.document import Document, Position, Problem, StrictYamlError, YamlPath
-from sol.strictyaml.load import load_yaml
+from sol.strictyaml.document import Document, Position, Problem, StrictYamlError, YamlPath, load_yaml
 from sol.strictyaml.validate import validate_model
 
 __all__ = ["Document", "Position", "Problem", "StrictYamlError", "YamlPath", "load_yaml", "validate_model"]

@@ -10,7 +10,7 @@ import pytest
 
 from luna.protocol import Worker
 from luna.testing import ScriptedChatModel, WorkerContract
-from luna.testing.chat import calls
+from luna.testing.fakes import calls
 from luna.workers.agent import AgentOptions, AgentWorker
 from luna.workers.agent import create as create_agent_worker
 from luna.workers.model import ModelOptions, ModelWorker

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from luna.testing import ScriptedServer
-from luna.testing.chat import calls
+from luna.testing.fakes import calls
 from tests.support.cli import CommandLine
 
 pytest.importorskip("langchain_openai", reason="needs the extra [openai]")

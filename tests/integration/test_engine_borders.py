@@ -18,7 +18,7 @@ from sol.engine.loop import _patient_collector
 from sol.engine.requests import read_state
 from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
 from sol.journal import Lease, MemoryJournal, NewRecord, RunInfo, this_process
-from sol.journal.engine import connect
+from sol.journal.database import connect
 from sol.run import Run
 from sol.solver import Sol
 from sol.tree.effects import (
@@ -31,7 +31,7 @@ from sol.tree.effects import (
     JudgeAnswer,
     SplitRequest,
 )
-from sol.workflow.machine import Workflow
+from sol.workflow import Workflow
 from tests.support.planners import ScriptedPlanner, split_into
 
 TASK = "Count the stones in the yard"

@@ -17,8 +17,8 @@ import pytest
 
 from sol import Sol
 from sol.errors import ConflictError
-from sol.inspect import labels
 from sol.run import Run
+from sol.view import labels
 from tests.golden.scenes import HERE, SCENES, Mender, dump_of, restore
 from tests.support.cli import CommandLine
 from tests.support.editing import git, read

@@ -29,7 +29,7 @@ NODES = 2 * ITEMS - 1
 SOLVER = """
 import asyncio, json, os, signal, sys, threading
 from pathlib import Path
-import sol.engine.loop, sol.tracing
+import sol.engine.loop, sol.dispatch.tracing
 from luna.protocol import Stuck, Success
 from sol import Sol
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from luna.errors import ModelError
 from luna.models import DEFAULT_MODEL, find_weights, resolve_chat_model
 from luna.models.chat import LocalChatModel
-from luna.models.engine import EngineSettings, PromptTooLongError, close_engines, engine_for
+from luna.models.llama import EngineSettings, PromptTooLongError, close_engines, engine_for
 
 pytestmark = [pytest.mark.weights, pytest.mark.timeout(300)]
 
@@ -134,7 +134,7 @@ except KeyboardInterrupt:
 LEFT_RUNNING = """
 import sys, time
 from pathlib import Path
-from luna.models.engine import EngineSettings, engine_for
+from luna.models.llama import EngineSettings, engine_for
 engine = engine_for(EngineSettings(path=Path(sys.argv[1]), n_ctx=1024, slots=1, threads=1))
 engine.submit({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}).future.result()
 engine.submit({"messages": [{"role": "user", "content": "Write a very long story."}], "max_tokens": 900})

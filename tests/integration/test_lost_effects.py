@@ -14,7 +14,7 @@ from sol import Sol
 from sol.errors import PlannerError
 from sol.journal import MemoryJournal
 from sol.planner import FreePlanner
-from sol.planner.protocol import PlannerRequest
+from sol.planner.by_rule import PlannerRequest
 from sol.run import Run
 from sol.tree.effects import Answered, SplitRequest
 from tests.support.processes import until

@@ -46,7 +46,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from sol.solver import Sol
-from sol.workflow.machine import Workflow
+from sol.workflow import Workflow
 
 directory = Path(sys.argv[1])
 sol = Sol(worker={"kind": "function", "function": "steps:work"}, workspace=directory)

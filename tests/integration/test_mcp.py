@@ -13,9 +13,9 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from luna.errors import WorkerConfigError
-from luna.leftovers import ProcessRegistry
+from luna.process.group import ProcessRegistry
 from luna.protocol import Stuck, Success
-from luna.testing.chat import ScriptedChatModel, calls
+from luna.testing.fakes import ScriptedChatModel, calls
 from luna.workers.agent import create
 from luna.workers.shared import WorkerSettings
 from tests.support import mcp_server

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from mcp.server.fastmcp import FastMCP
 
 from luna.protocol import Success
-from luna.testing.chat import ScriptedChatModel, calls
+from luna.testing.fakes import ScriptedChatModel, calls
 from tests.support.agents import DONE, actions, work
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from sol.inspect.page import page_data, render, write_page
+from sol.page import page_data, render, write_page
 from tests.support.hostile import ATTACK, STEERING, damaged, monster
 from tests.support.pages import WALL, a_browser, a_page, a_sol, about, builder, failing, paths, row
 from tests.support.runs import task

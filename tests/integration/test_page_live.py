@@ -12,9 +12,8 @@ from playwright.async_api import Page, expect
 
 from luna.protocol import Stuck, StuckKind, Success
 from sol import Sol
-from sol.inspect.ui.app import Service
-from sol.inspect.ui.serve import serve
 from sol.run import Run
+from sol.ui.server import Service, serve
 from tests.support.hostile import ATTACK
 from tests.support.pages import WALL, a_browser, a_page, a_sol, builder, paths, row
 from tests.support.runs import task

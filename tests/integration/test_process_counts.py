@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from luna.clock import SystemClock
-from luna.process import ProcessLimits, ProcessRegistry, run_process
+from luna.process.execute import ProcessLimits, ProcessRegistry, run_process
 from luna.protocol import Assignment, Delivery, Success
 from luna.supervisor import Finished, supervise
 from luna.workers.command import create

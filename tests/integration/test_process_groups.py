@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from luna.process import ProcessLimits, ProcessRegistry, run_process
-from luna.sandbox import Confinement, ConfinementOptions
+from luna.process.execute import ProcessLimits, ProcessRegistry, run_process
+from luna.process.sandbox import Confinement, ConfinementOptions
 from tests.support.processes import group_members, with_sandbox
 
 WORKER = "sleep 300 & sleep 300"
@@ -28,8 +28,8 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs setsid and /pr
 ENGINE = """
 import asyncio, signal, sys
 from pathlib import Path
-from luna.process import ProcessLimits, ProcessRegistry, run_process
-from luna.sandbox import Confinement, ConfinementOptions
+from luna.process.execute import ProcessLimits, ProcessRegistry, run_process
+from luna.process.sandbox import Confinement, ConfinementOptions
 from tests.support.processes import group_members, with_sandbox
 
 mode, command, mark, directory, grace_s = sys.argv[1:]

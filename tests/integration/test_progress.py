@@ -11,7 +11,7 @@ import pytest
 
 from luna.protocol import Action, Assignment
 from luna.testing import FakeClock, ScriptedWorker
-from luna.testing.worker import Pause
+from luna.testing.fakes import Pause
 from luna.text import strip_controls
 from sol import Sol, Task
 from sol.planner import FreePlanner

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from luna.processtable import TOKEN_VARIABLE
+from luna.process.table import TOKEN_VARIABLE
 from tests.support.processes import group_members, is_alive, until, with_sandbox
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs setsid and /proc")]
@@ -48,7 +48,7 @@ worker: {worker}
 """
 
 FUNCTION = """
-from luna.process import ProcessLimits, run_process
+from luna.process.execute import ProcessLimits, run_process
 
 async def work(inputs, *, delivery):
     limits = ProcessLimits(timeout_s=None, grace_s={grace_s})

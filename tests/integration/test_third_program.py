@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sol import Sol, kinds
+from sol import Sol
+from sol import run as run_module
 from sol.errors import ConflictError, NotFoundError
 from tests.support.processes import until
 from tests.support.relay import Relays, Words
@@ -18,18 +19,19 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from pathlib import Path
-from sol import Sol, kinds
+from sol import Sol
+from sol import run as run_module
 from tests.support.relay import Relays, Words
 
-kinds.register(Relays())
+run_module.register(Relays())
 Sol(worker=print, workspace=Path(sys.argv[1])).solve(Words(("on", "two…", "three")))
 """
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "_registered", dict(kinds._registered))
-    kinds.register(Relays())
+    monkeypatch.setattr(run_module, "_registered", dict(run_module._registered))
+    run_module.register(Relays())
 
 
 def test_third_program_runs_and_is_drawn(tmp_path: Path) -> None:
@@ -69,7 +71,7 @@ async def test_what_a_third_program_cannot_do_is_refused(tmp_path: Path, monkeyp
         await sol.request(run.id, "cancel", {"node": "nobody"}, by="ann")
     with pytest.raises(ConflictError, match="nothing to resume"):
         await sol.aresume(run.id)
-    monkeypatch.delitem(kinds._registered, Relays.name)
+    monkeypatch.delitem(run_module._registered, Relays.name)
     with pytest.raises(NotFoundError, match="no kind of run 'relay'"):
         await sol.load(run.id)
     assert json.loads(json.dumps(run.result)) == "ON"

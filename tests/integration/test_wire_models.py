@@ -20,7 +20,7 @@ from luna.models.failures import meaning
 from luna.protocol import Delivery, Failed, FailedKind, Stuck, StuckKind, Success, Usage
 from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, supervise
 from luna.testing import CutStream, FakeClock, Hang, HttpError, Malformed, RateLimited, ScriptedServer
-from luna.testing.chat import calls
+from luna.testing.fakes import calls
 from luna.testing.wire_format import WireReply
 from luna.workers.agent import AgentOptions, AgentWorker
 from luna.workers.model import ModelOptions, ModelWorker

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from luna.protocol import WorkerSpec
 from luna.testing import CutStream, FakeClock, RateLimited, ScriptedServer
-from luna.testing.chat import calls
+from luna.testing.fakes import calls
 from luna.testing.wire_format import WireReply
 from sol import Sol
 from sol.journal import MemoryJournal

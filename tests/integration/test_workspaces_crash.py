@@ -36,7 +36,7 @@ CALLER = """
 import asyncio, json, os, sys
 from pathlib import Path
 from luna.workspaces import Side
-from luna.workspaces.copies import CopySpaces
+from luna.workspaces.copy import CopySpaces
 from luna.workspaces.worktree import WorktreeSpaces
 
 for line in sys.stdin:

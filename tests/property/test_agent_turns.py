@@ -13,7 +13,7 @@ from langchain_core.messages.tool import InvalidToolCall, ToolCall
 
 from luna.protocol import Action, Progress, Spent, Success
 from luna.testing import ScriptedServer
-from luna.testing.chat import calls
+from luna.testing.fakes import calls
 from luna.workers.agent import create
 from luna.workers.shared import WorkerSettings
 from tests.support.agents import DONE, assignment, delivery

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luna.process import ProcessLimits, ProcessResult
+from luna.process.execute import ProcessLimits, ProcessResult
 from luna.protocol import Report, Success
-from luna.workers.outcome import judge
+from luna.workers.reports import judge
 
 LIMITS = ProcessLimits(timeout_s=1, output_bytes=1 << 20)
 json_values = st.recursive(

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec import structs
 
 from sol.core.decide import TreeProgram
-from sol.core.ruling import active_children
+from sol.core.report import active_children
 from sol.engine.step import Transition, given_up, take, unwanted
 from sol.strategy.schema import Strategy
 from sol.tree.effects import Kind

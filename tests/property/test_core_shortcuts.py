@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from luna.protocol import Assignment
-from sol.core.ruling import rule
+from sol.core.report import rule
 from sol.core.split import refuse
 from sol.engine.program import Reaction
 from sol.rules import Child, Context, Matched, evaluate, kind_of, print_condition

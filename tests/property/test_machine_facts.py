@@ -17,11 +17,11 @@ from sol.tree.effects import FileAnswer, Judged
 from sol.tree.events import Command, Event
 from sol.tree.node import TERMINAL, State
 from sol.tree.values import ProgressData, Usage
-from sol.workflow.machine.events import CallEnded, ConfigChanges, StepCreated, WorkflowResumed
-from sol.workflow.machine.load import parse_definition
-from sol.workflow.machine.program import MachineProgram
-from sol.workflow.machine.state import ROOT, Machine, apply, fold_events
-from sol.workflow.machine.workflow import Workflow
+from sol.workflow.events import CallEnded, ConfigChanges, StepCreated, WorkflowResumed
+from sol.workflow.linked import Workflow
+from sol.workflow.load import parse_definition
+from sol.workflow.machine import MachineProgram
+from sol.workflow.state import ROOT, Machine, apply, fold_events
 from tests.unit.workflow.walk import failed, interrupted, reread, started, stuck, success, tag
 
 TARGETS = st.sampled_from(["a", "b", "both", "sub", "COMPLETE", "ABORT"])

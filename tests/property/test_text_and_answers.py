@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luna.answers import Answer, BadAnswer, read_answer
+from luna.models.answers import Answer, BadAnswer, read_answer
 from luna.text import clip, fence, repeated, size_bytes, strip_controls
 from sol.strictyaml import StrictYamlError, load_yaml
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from luna.process import ProcessRegistry
+from luna.process.execute import ProcessRegistry
 from luna.protocol import REPORT_TYPES, Assignment, Delivery, Failed, ProgressEvent, Report, Stuck, Success
 from luna.workers.acp import create
 from luna.workers.shared import WorkerSettings

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from luna.protocol import Action, Assignment, Delivery
-from luna.testing.chat import ScriptedChatModel
+from luna.testing.fakes import ScriptedChatModel
 from luna.workers.agent import AgentOptions, AgentWorker
 from luna.workers.shared import WorkerSettings
 from tests.support import assignments

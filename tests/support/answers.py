@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from luna.answers import Answer, read_answer
+from luna.models.answers import Answer, read_answer
 
 PLAN = {"type": "object", "required": ["left", "right"]}
 STATUS: dict[str, Any] = {

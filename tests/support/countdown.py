@@ -1,7 +1,7 @@
 """A third kind of run, to show that the engine and all that looks at runs know no program by name.
 
 It counts down: a node that stands at a number has two nodes below it that stand at the number before, until zero.
-Nothing can be told from its paths. Register it with `sol.kinds.register(Countdowns())`.
+Nothing can be told from its paths. Register it with `sol.run.register(Countdowns())`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -209,7 +209,7 @@ class Countdown:
 
 
 class Countdowns:
-    """This kind of run, for `sol.kinds.register`. `count`: the handler, where another one is wanted."""
+    """This kind of run, for `sol.run.register`. `count`: the handler, where another one is wanted."""
 
     name = CountdownReading.kind
     noun = "number"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sol import Sol, Task
+from sol._settings import Lent
 from sol.engine.kinds import Options, Prepared, RunKind
 from sol.engine.program import AnyProgram
 from sol.engine.step import take
 from sol.journal import Journal, Lease, NewRecord, Record, RunInfo, StoredRun
-from sol.journal.memory import MemoryJournal
+from sol.journal.in_memory import MemoryJournal
 from sol.journal.owner import this_process
-from sol.kinds import kind_for, register
-from sol.settings import Lent
+from sol.run import kind_for, register
 from sol.tree import effects as f
 from sol.tree.events import Answer, Checked, Command, Event, Outcome, Reported
 from sol.tree.node import AnyState
@@ -194,7 +194,7 @@ def _tree(situation: str) -> tuple[object, Options, Respond]:
 
 
 def _workflow(situation: str) -> tuple[object, Options, Respond]:
-    from sol.workflow.machine import Workflow
+    from sol.workflow import Workflow
 
     last = {"success": 1, "failed": 2, "waiting": 3}
 

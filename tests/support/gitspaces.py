@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import pytest
 
-from luna.workspaces.copies import CopySpaces
+from luna.workspaces.copy import CopySpaces
 from luna.workspaces.worktree import WorktreeSpaces
 
 Kind: TypeAlias = Literal["worktree", "copy"]

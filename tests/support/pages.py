@@ -13,8 +13,8 @@ from playwright.async_api import Browser, Locator, Page, async_playwright
 from luna.protocol import Action, Failed, Spent, Stuck, Success, Usage
 from luna.testing import ScriptedWorker
 from sol import Sol
-from sol.inspect.page import About
 from sol.journal import MemoryJournal
+from sol.page import About
 from tests.support.planners import ScriptedPlanner, split_into
 
 ARGUMENTS = [

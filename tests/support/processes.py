@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from luna.errors import WorkerConfigError
-from luna.process import ProcessLimits
-from luna.sandbox import Confinement, ConfinementOptions
+from luna.process.execute import ProcessLimits
+from luna.process.sandbox import Confinement, ConfinementOptions
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the system offers it on Linux only")
 

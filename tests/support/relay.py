@@ -114,7 +114,7 @@ class Words:
 
 
 class Relays:
-    """The kind, for `sol.kinds.register`; each word that is shouted is a line in the workspace's file `shouted`."""
+    """The kind, for `sol.run.register`; each word that is shouted is a line in the workspace's file `shouted`."""
 
     name, noun, reading = "relay", "runner", Relay()
 

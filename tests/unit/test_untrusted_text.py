@@ -9,13 +9,13 @@ import pytest
 
 from luna.protocol import Assignment, Delivery, Progress, Stage, Success
 from luna.testing import ScriptedWorker
-from luna.testing.chat import ScriptedChatModel, calls
+from luna.testing.fakes import ScriptedChatModel, calls
 from luna.workers.function import FunctionWorker
 from luna.workers.model import ModelOptions, ModelWorker
 from sol import Sol
 from sol.planner import prompts
-from sol.planner.free import FreePlanner
-from sol.strategy.dimensions import DIMENSIONS
+from sol.planner.by_rule import FreePlanner
+from sol.strategy.schema import DIMENSIONS
 from sol.tree.effects import (
     AtomicRequest,
     IntegrateRequest,

@@ -8,11 +8,8 @@ import pytest
 
 from luna.errors import ModelNotFoundError, WeightsError
 from sol.cli import main
-from sol.cli.failures import BrokenRunError, Code, code_of
-from sol.cli.options import budget_of, same_place
-from sol.cli.output import table
-from sol.cli.places import where
-from sol.cli.results import write_json
+from sol.cli._common import BrokenRunError, Code, budget_of, code_of, same_place
+from sol.cli._output import table, where, write_json
 from sol.errors import PlannerError, SolError, StoreError, UsageError
 from sol.journal import MemoryJournal
 from sol.run import Run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from luna.models import FetchProgress
-from sol.cli import fetching
+from sol.cli import models
 from tests.support.cli import CommandLine
 
 
@@ -70,7 +70,7 @@ def test_models_path_names_the_file(sol: CommandLine, monkeypatch: pytest.Monkey
 
 def test_models_fetch_prints_where_the_weights_are(no_weights: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[str] = []
-    monkeypatch.setattr(fetching, "fetch_weights", fetches(fetched, Path("/there/w.gguf")))
+    monkeypatch.setattr("luna.models.fetch_weights", fetches(fetched, Path("/there/w.gguf")))
     ended = no_weights("models", "fetch", "smollm2")
     assert (ended.code, ended.out) == (0, "/there/w.gguf\n")
     assert ended.err == "Fetching smollm2-135m (98 MB)\n"
@@ -81,9 +81,9 @@ def test_models_fetch_prints_where_the_weights_are(no_weights: CommandLine, monk
 def test_fetch_shows_how_far_it_is_at_a_terminal(
     no_weights: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(fetching, "fetch_weights", fetches([], Path("/there/w.gguf")))
+    monkeypatch.setattr("luna.models.fetch_weights", fetches([], Path("/there/w.gguf")))
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert fetching.fetch_shown("smollm2") == Path("/there/w.gguf")
+    assert models.fetch_shown("smollm2") == Path("/there/w.gguf")
     assert "smollm2-135m" in capsys.readouterr().err
 
 
@@ -100,11 +100,11 @@ def test_missing_weights_are_offered_at_a_terminal(
     no_weights: CommandLine, monkeypatch: pytest.MonkeyPatch, typed: str, fetched: list[str]
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(fetching, "fetch_weights", fetches(asked, Path("/there")))
+    monkeypatch.setattr("luna.models.fetch_weights", fetches(asked, Path("/there")))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert fetching.offer_weights(["local", "local:default", "openai:x", "local:a.gguf", "local:nope"]) is bool(fetched)
+    assert models.offer_weights(["local", "local:default", "openai:x", "local:a.gguf", "local:nope"]) is bool(fetched)
     assert asked == fetched
     assert "The weights of qwen2.5-coder-0.5b (491 MB) are not on this machine. Fetch them now? [Y/n]" in str(
         sys.stderr.getvalue()  # type: ignore[attr-defined] # a Terminal
@@ -117,10 +117,10 @@ def test_weights_are_offered_only_where_they_are_all_that_is_missing(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert not fetching.offer_weights(["local"])
+    assert not models.offer_weights(["local"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(fetching, "find_weights", lambda name: Path("/there"))
-    assert not fetching.offer_weights(["local"])
+    monkeypatch.setattr("luna.models.find_weights", lambda name: Path("/there"))
+    assert not models.offer_weights(["local"])
 
 
 def test_work_goes_on_once_the_weights_are_there(sol: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_work_goes_on_once_the_weights_are_there(sol: CommandLine, monkeypatch: 
         offered.append(names)
         return True
 
-    monkeypatch.setattr(fetching, "offer_weights", offer)
+    monkeypatch.setattr(models, "offer_weights", offer)
     ended = sol("solve", "Name the largest planet", "--model", "local:nope")
     assert (ended.code, offered) == (2, [["local:nope", "local:nope"]])
     assert "No local model is named 'nope'" in ended.err

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sol.cli import ui
-from sol.inspect.ui.app import Service
+from sol.cli import runs
+from sol.ui.server import Service
 from tests.support.cli import CommandLine
 
 
@@ -37,7 +37,7 @@ def test_show_html_says_where_it_cannot_write(sol: CommandLine) -> None:
 
 
 def test_ui_names_the_extra_that_is_missing(sol: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui, "find_spec", lambda name: None if name == "uvicorn" else find_spec(name))
+    monkeypatch.setattr(runs, "find_spec", lambda name: None if name == "uvicorn" else find_spec(name))
     ended = sol("ui")
     assert ended.code == 2
     assert "sol ui needs uvicorn. Install it with: pip install 'sol-luna[ui]'" in ended.err
@@ -68,7 +68,7 @@ def test_ui_tells_the_address_and_ends_without_a_fault(
         await asyncio.sleep(0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sol.cli.browsing.serve", serve)
+    monkeypatch.setattr("sol.ui.server.serve", serve)
     sol("solve", sol.task())
     run_id = sol.run_id()
     ended = sol("ui", *([run_id[:4]] if named else []), "--port", "0", "--workspace", ".")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from luna.leftovers import ProcessRegistry
+from luna.process.group import ProcessRegistry
 from luna.protocol import Assignment, Delivery, Note, ProgressEvent, Report
 from sol import Sol, Task
-from sol.cli.stops import Stops
+from sol.cli._work import Stops
 from sol.journal import MemoryJournal
 from sol.run import Run
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sol.core.control import may_retry
+from sol.core.decide import may_retry
 from sol.engine.step import given_up, unwanted
 from sol.strategy.schema import Budget
 from sol.tree.events import Event, EventType

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sol.core.places import places_of
+from sol.core.assign import places_of
 from sol.tree.effects import LandAnswer, LandRequest, Place
 from sol.tree.events import EventType
 from sol.tree.values import WorkerData

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sol.core.split import is_portion, same_task
-from sol.core.vague import vague
-from sol.strategy.dimensions import DIMENSIONS
+from sol.core.split import is_portion, same_task, vague
+from sol.strategy.schema import DIMENSIONS
 from sol.tree.effects import normalised
 from sol.tree.events import EventType
 from sol.tree.values import ChildPlan, read

@@ -2,7 +2,7 @@
 
 from luna.protocol import Assignment
 from luna.workspaces import Conflict, ConflictFile, Side
-from sol.dispatch.integration import TEXTS_BYTES, conflict_assignment
+from sol.dispatch.isolation import TEXTS_BYTES, conflict_assignment
 from sol.tree.effects import MergeRequest, Part, Place
 from sol.tree.values import AssignmentData, plain, read
 from tests.support.core import assignment_of

@@ -1,6 +1,6 @@
 import pytest
 
-from luna.redact import redact
+from luna.text import redact
 
 
 @pytest.mark.parametrize(

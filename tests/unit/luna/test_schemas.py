@@ -4,8 +4,8 @@ import pytest
 from pydantic import JsonValue
 
 from luna.schemas import Schema, schema_errors
-from luna.sources import Source
 from luna.strictjson import loads, require_json
+from luna.verify import Source
 
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",

@@ -162,7 +162,7 @@ async def test_exception_is_failed_exception_and_says_where(error: BaseException
     assert isinstance(report, Failed)
     assert report.kind is FailedKind.EXCEPTION
     assert report.reason == f"{type(error).__name__}: {error}".removesuffix(": ")
-    assert in_evidence(report, "raised in run (worker.py:")
+    assert in_evidence(report, "raised in run (fakes.py:")
 
 
 @pytest.mark.req("S51")

@@ -9,8 +9,8 @@ import pytest
 from pydantic import JsonValue
 
 from luna.criteria import CheckResult, Criterion
+from luna.process.sandbox import Confinement, ConfinementOptions
 from luna.protocol import Assignment, ExpectedOutput
-from luna.sandbox import Confinement, ConfinementOptions
 from luna.verify import verify
 from tests.support.assignments import assignment
 from tests.support.processes import with_sandbox

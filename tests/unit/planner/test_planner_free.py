@@ -192,7 +192,7 @@ async def test_file_that_changes_meanwhile_is_not_halved(tmp_path: Path, monkeyp
     def changed(value: Any, workspace: Path) -> Any:
         raise InputError("it has 0 lines")
 
-    monkeypatch.setattr("sol.planner.halves.halve", changed)
+    monkeypatch.setattr("sol.planner.divide.halve", changed)
     assert isinstance(await split(tmp_path, inputs={"n": [1, 2]}), CannotSplit)
 
 

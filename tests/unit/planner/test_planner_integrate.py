@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sol.planner.by_rule import integrate_by_rule, merge
 from sol.planner.divide import halve_inputs
-from sol.planner.integrate import integrate_by_rule
-from sol.planner.merge import merge
 from sol.tree.effects import CHECKS_OF_INTEGRATION, CannotSplit, IntegrateAnswer, IntegrateRequest, Part
 from tests.support.planning import assigned, half, part, split_request
 

@@ -9,12 +9,12 @@ import pytest
 
 from luna.errors import Interruption, ModelError
 from luna.protocol import Usage
-from luna.testing.chat import ScriptedChatModel
+from luna.testing.fakes import ScriptedChatModel
 from sol.errors import PlannerError
 from sol.planner import resolve_planner
-from sol.planner.model import ModelPlanner
+from sol.planner.by_model import ModelPlanner
 from sol.planner.prompts import BLOCK_BYTES, TEMPLATES, preferred_dimensions
-from sol.strategy.dimensions import DIMENSIONS
+from sol.strategy.schema import DIMENSIONS
 from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
     Answered,

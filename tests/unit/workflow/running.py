@@ -7,7 +7,7 @@ from typing import Any
 from luna.protocol import Assignment, Stuck, Success
 from sol.journal import MemoryJournal
 from sol.solver import Sol
-from sol.workflow.machine import Workflow
+from sol.workflow import Workflow
 
 ONE = """
 name: one

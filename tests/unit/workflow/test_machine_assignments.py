@@ -12,12 +12,12 @@ from sol.strategy.catalog import load_strategy
 from sol.tree.effects import AttemptRequest
 from sol.tree.events import Command
 from sol.tree.values import ReportData, WorkerData
-from sol.workflow.machine import Workflow
-from sol.workflow.machine.definition import Step
-from sol.workflow.machine.prepare import ready
-from sol.workflow.machine.program import MachineProgram
-from sol.workflow.machine.state import Visit
-from sol.workflow.machine.tools import worker_for
+from sol.workflow import Workflow
+from sol.workflow.compose import worker_for
+from sol.workflow.definition import Step
+from sol.workflow.machine import MachineProgram
+from sol.workflow.prepare import ready
+from sol.workflow.state import Visit
 from tests.unit.workflow.running import ONE, agreeing, file, first_tag, loaded, sol_of
 from tests.unit.workflow.walk import Walk, tag, workflow_of
 

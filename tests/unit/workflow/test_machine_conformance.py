@@ -12,15 +12,15 @@ from luna.protocol import Assignment, Success
 from luna.testing import ScriptedWorker
 from sol.journal import MemoryJournal
 from sol.solver import Sol
-from sol.workflow.machine import (
+from sol.workflow import (
     Finding,
     NotAWorkflowError,
     Workflow,
     WorkflowError,
     check_workflow,
 )
-from sol.workflow.machine.definition import Definition, Step
-from sol.workflow.machine.fields import ABORT, COMPLETE
+from sol.workflow.definition import Definition, Step
+from sol.workflow.fields import ABORT, COMPLETE
 
 FILES = Path(__file__).resolve().parents[3].parent / "shared" / "conformance"
 EARLY = sorted(FILES.glob("takt-early/**/workflows/*.yaml"))

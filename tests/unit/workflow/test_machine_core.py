@@ -7,7 +7,7 @@ import pytest
 from sol.tree.effects import Judged
 from sol.tree.events import Answered, Event
 from sol.tree.values import ReportData
-from sol.workflow.machine.state import text_of
+from sol.workflow.state import text_of
 from tests.unit.workflow.walk import (
     LOOP,
     ONE,

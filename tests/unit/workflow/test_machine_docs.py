@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sol.workflow.machine import check, parse_definition
-from sol.workflow.machine.fields import StepFields
-from sol.workflow.machine.template import NAMES
+from sol.workflow import check, parse_definition
+from sol.workflow.compose import NAMES
+from sol.workflow.fields import StepFields
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "workflows.md"
 

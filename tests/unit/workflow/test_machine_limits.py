@@ -10,7 +10,7 @@ from luna.protocol import Assignment, Failed, Stuck, Success
 from luna.testing import ScriptedWorker
 from sol.journal import MemoryJournal
 from sol.solver import Sol
-from sol.workflow.machine import Workflow
+from sol.workflow import Workflow
 from tests.unit.workflow.running import ASK, PAR, agreeing, file, loaded, sol_of
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sol.errors import NotFoundError
-from sol.workflow.machine import (
+from sol.workflow import (
     DefinitionChangedError,
     NotAWorkflowError,
     Workflow,
@@ -16,8 +16,7 @@ from sol.workflow.machine import (
     parse_definition,
     to_mermaid,
 )
-from sol.workflow.machine.catalog import find_workflow, known_workflows
-from sol.workflow.machine.workflow import changes
+from sol.workflow.linked import changes, find_workflow, known_workflows
 from tests.unit.workflow.walk import LOOP, PARALLEL, messages, workflow_in, workflow_of
 
 HEAD = "name: w\nsteps:\n"

@@ -9,7 +9,7 @@ from luna.protocol import Failed, Success
 from luna.testing import ScriptedWorker
 from sol.errors import ConflictError
 from sol.strategy.schema import Budget
-from sol.workflow.machine import DefinitionChangedError, Workflow, WorkflowError
+from sol.workflow import DefinitionChangedError, Workflow, WorkflowError
 from tests.unit.workflow.running import ABC, ASK, PAR, agreeing, asking, file, loaded, sol_of
 
 

@@ -12,7 +12,7 @@ from luna.testing import ScriptedWorker
 from sol.errors import ConflictError, NotFoundError, TaskError
 from sol.taskgraph import compile_workflow
 from sol.tree.effects import Answered, Judged, RuleRequest
-from sol.workflow.machine import WorkflowError
+from sol.workflow import WorkflowError
 from tests.unit.workflow.running import ASK, ONE, PAR, agreeing, asking, file, loaded, sol_of
 
 

@@ -10,13 +10,13 @@ from sol.strategy.catalog import load_strategy
 from sol.tree.effects import FileAnswer
 from sol.tree.events import Answer, Command, Event, Interrupted, Lost, Reported, Resumed
 from sol.tree.values import ReportData, Usage, WorkerData
-from sol.workflow.machine.check import check
-from sol.workflow.machine.errors import Finding, WorkflowError
-from sol.workflow.machine.events import CODEC, ConfigChanges, WorkflowResumed, WorkflowStarted
-from sol.workflow.machine.load import parse_definition
-from sol.workflow.machine.program import MachineProgram
-from sol.workflow.machine.state import Machine, Visit, fold_events
-from sol.workflow.machine.workflow import Workflow
+from sol.workflow.check import check
+from sol.workflow.definition import Finding, WorkflowError
+from sol.workflow.events import CODEC, ConfigChanges, WorkflowResumed, WorkflowStarted
+from sol.workflow.linked import Workflow
+from sol.workflow.load import parse_definition
+from sol.workflow.machine import MachineProgram
+from sol.workflow.state import Machine, Visit, fold_events
 
 Answering = Callable[[Visit, Command], Any]
 

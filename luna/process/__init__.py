@@ -1,0 +1,1 @@
+"""Child processes: started, followed, ended in whole groups, talked to, confined."""

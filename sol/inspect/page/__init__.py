@@ -1,7 +1,0 @@
-"""The page of a run: one HTML file to look into everything that happened, or the same page live. Changes nothing."""
-
-from sol.inspect.page.data import About, page_data
-from sol.inspect.page.render import render
-from sol.inspect.page.write import write_page
-
-__all__ = ["About", "page_data", "render", "write_page"]

@@ -1,0 +1,73 @@
+"""What goes wrong in the file system is told as `WorkspaceError`, and no thread outlives its call."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from luna.workspaces import WorkspaceError
+from luna.workspaces.checkouts import remove
+from luna.workspaces.files import in_thread
+from tests.support.gitspaces import Area, area, git, own_home, read, write
+
+__all__ = ["area", "own_home"]
+
+
+async def test_refusal_of_the_file_system_is_a_workspace_error(area: Area) -> None:
+    write(area.workspace, {"file": "no directory"})
+    blocked = Area(area.kind, area.workspace, area.workspace / "file")
+    with pytest.raises(WorkspaceError, match=r"file system refuses .* Make room or access"):
+        await blocked.spaces().begin()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_cancelled_thread_is_waited_for(*, fails: bool) -> None:
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        go.wait()
+        ended.set()
+        if fails:
+            raise ValueError("too late to tell")
+
+    task = asyncio.create_task(in_thread(work))
+    await asyncio.to_thread(begun.wait)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_result_and_error_of_a_thread_are_the_callers() -> None:
+    assert await in_thread(int, "7") == 7
+    with pytest.raises(ValueError, match="invalid literal"):
+        await in_thread(int, "x")
+
+
+def test_remove_follows_no_link_and_opens_what_is_closed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    write(tmp_path, {"outside/file": "mine", "place/shut/inner/file": "x", "place/open": "x"})
+    (tmp_path / "place" / "shut" / "link").symlink_to(outside)
+    (tmp_path / "place" / "shut" / "inner").chmod(0)
+    (tmp_path / "place" / "shut").chmod(0o500)
+    mode = outside.stat().st_mode
+    remove(tmp_path / "place")
+    remove(tmp_path / "place")
+    assert read(tmp_path) == {"outside/file": "mine"}
+    assert outside.stat().st_mode == mode
+    (tmp_path / "link").symlink_to(outside)
+    remove(tmp_path / "link")
+    assert read(tmp_path) == {"outside/file": "mine"}
+
+
+async def test_files_of_a_copy_have_times_that_archives_take(area: Area) -> None:
+    spaces = area.spaces()
+    place = await spaces.place("0", base=await spaces.begin())
+    assert (place / "a.txt").stat().st_mtime > 315_532_800  # 1980
+    assert git(place, "status", "--porcelain") == ""
