@@ -179,7 +179,7 @@ class AttemptLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class AttemptContext:
     """What an attempt shares with others, and who is told about it.
 
     Attributes:
@@ -199,7 +199,7 @@ class Surroundings:
     on_error: JsonValue = None
 
 
-class Try:
+class Attempt:
     """One delivery. After `run`, `report()` is the report, unless `broken`, `interrupted` or `unusable` is set.
 
     Attributes:
@@ -219,7 +219,7 @@ class Try:
         clock: Clock,
         monitors: Monitors | None,
         limits: AttemptLimits,
-        around: Surroundings,
+        around: AttemptContext,
     ) -> None:
         self._start = start
         self._clock = clock

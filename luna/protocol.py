@@ -430,7 +430,7 @@ class Delivery:
         workspace: Directory the worker may work in.
         partial: Parts stored by earlier deliveries or interrupted attempts, by key.
         answers: What humans have answered to questions of earlier attempts at this task, by question.
-        fence: Random token of this run, for fencing untrusted text in prompts.
+        delimiter: Random token of this run, for fencing untrusted text in prompts.
         model: Name of the Luna model of this run; None when none is set.
     """
 
@@ -438,7 +438,7 @@ class Delivery:
     workspace: Path
     partial: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
-    fence: str = ""
+    delimiter: str = ""
     model: str | None = None
 
 

@@ -41,7 +41,7 @@ def as_runnable(
     async def run(task: Assignment | Mapping[str, Any]) -> dict[str, Any]:
         assignment = task if isinstance(task, Assignment) else Assignment.model_validate(dict(task))
         key = f"runnable//attempt/{next(numbers)}"
-        delivery = Delivery(key=key, workspace=workspace or Path.cwd(), fence=fence)
+        delivery = Delivery(key=key, workspace=workspace or Path.cwd(), delimiter=fence)
         report: Report | None = None
         async for item in worker.run(assignment, delivery):
             if isinstance(item, Success | Stuck | Failed):

@@ -6,14 +6,14 @@ The only place where that is decided. It never makes a success out of something 
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from luna.attempt import AttemptLimits, Surroundings, Try
+from luna.attempt import Attempt, AttemptContext, AttemptLimits
 from luna.clock import Clock
 from luna.errors import Interruption, ModelError, WorkerConfigError
 from luna.monitor import Monitors
 from luna.protocol import Assignment, Delivery, Report, Usage, Worker
 from luna.text import redact
 
-__all__ = ["AttemptLimits", "Finished", "Lost", "Outcome", "Surroundings", "lost_kind", "supervise"]
+__all__ = ["AttemptContext", "AttemptLimits", "Finished", "Lost", "Outcome", "lost_kind", "supervise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Lost:
 
 Outcome: TypeAlias = Finished | Lost
 _NO_LIMITS = AttemptLimits()
-_ALONE = Surroundings()
+_ALONE = AttemptContext()
 
 
 async def supervise(
@@ -68,7 +68,7 @@ async def supervise(
     clock: Clock,
     monitors: Monitors | None = None,
     limits: AttemptLimits = _NO_LIMITS,
-    around: Surroundings = _ALONE,
+    around: AttemptContext = _ALONE,
 ) -> Outcome:
     """Let a worker make one attempt and watch over it.
 
@@ -126,11 +126,11 @@ class _Attempt:
     clock: Clock
     monitors: Monitors | None
     limits: AttemptLimits
-    around: Surroundings
+    around: AttemptContext
     usage: Usage = field(default_factory=Usage)
     events: int = 0
 
-    async def deliver(self) -> Try:
+    async def deliver(self) -> Attempt:
         """Make one delivery.
 
         Raises:
@@ -141,8 +141,8 @@ class _Attempt:
         async with self.around.slot():
             return await self._deliver()
 
-    async def _deliver(self) -> Try:
-        one = Try(
+    async def _deliver(self) -> Attempt:
+        one = Attempt(
             lambda: self.worker.run(self.assignment, self.delivery),
             clock=self.clock,
             monitors=self.monitors,

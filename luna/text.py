@@ -172,7 +172,7 @@ def _extends(character: str) -> bool:
     return marks_or_joins or any(ord(character) in codes for codes in _CONTINUING)
 
 
-def fence(text: str, *, label: str, source: str, token: str) -> str:
+def delimited(text: str, *, label: str, source: str, token: str) -> str:
     r"""Wrap text that nobody vouches for as labelled data in a block whose end it cannot forge.
 
     Args:
@@ -193,7 +193,7 @@ def fence(text: str, *, label: str, source: str, token: str) -> str:
 
 
 def defuse(text: str, *, token: str) -> str:
-    r"""Text that can neither begin nor end a block of `fence`: the token becomes `[token]`, marks get a backslash."""
+    r"""Text that can neither begin nor end a block: the token becomes `[token]`, marks get a backslash."""
     without_token = re.sub(re.escape(token), "[token]", text, flags=re.IGNORECASE)
     return _MARKER.sub(r"[\\", without_token)
 

@@ -19,7 +19,7 @@ from luna.gate import Gates
 from luna.models import gate_name
 from luna.process.group import ProcessRegistry
 from luna.workers.registry import AnyWorker, make
-from luna.workspaces import Isolation
+from luna.workspaces import IsolationMode
 from sol._settings import Environment, Lent, let_inherit, prepare, prepare_again
 from sol.dispatch.context import RunContext, Workers, charging
 from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
@@ -90,7 +90,7 @@ class Sol:
     luna_model: str | None = None
     base_url: str | None = None
     workspace: Path | str | None = None
-    isolation: Isolation | None = None
+    isolation: IsolationMode | None = None
     store: "str | Journal | None" = None
     max_depth: int | None = None
     budget: Budget | Mapping[str, Any] | None = None
@@ -194,7 +194,7 @@ class Sol:
                 await journal.info(context.run)
                 raise run_exists(context.run)  # its places must not become ours
         home = self.home / ".sol"
-        context.spaces, fields = await open_isolation(
+        context.workspaces, fields = await open_isolation(
             kind, context.workspace, run=context.run, home=home, processes=context.processes
         )
         return structs.replace(prepared.started, **fields)
@@ -436,13 +436,13 @@ class Sol:
             clock=self.clock,
             token=token,
             strategy=strategy,
-            planner=self.planner or resolve_planner(sol_model, workspace=workspace, fence=token, base_url=base_url),
+            planner=self.planner or resolve_planner(sol_model, workspace=workspace, delimiter=token, base_url=base_url),
             workers=workers,
             gates=self._gates,
             sol_provider=gate_name(sol_model, base_url=base_url) if isinstance(sol_model, str) else "",
             limiter=self._limiter(loop),
             processes=processes,
-            spaces=None if before is None else isolation_again(before, run=run, processes=processes),
+            workspaces=None if before is None else isolation_again(before, run=run, processes=processes),
         )
 
     @property

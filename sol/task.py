@@ -16,7 +16,7 @@ from pydantic import ValidationError, field_validator
 
 from luna.inputs import InputError, file_ref, inside
 from luna.protocol import Assignment, Text, WorkerSpec
-from luna.workspaces import Isolation
+from luna.workspaces import IsolationMode
 from sol.core.decide import TreeProgram, TreeReading
 from sol.core.split import vague
 from sol.dispatch.handlers import Handler
@@ -49,7 +49,7 @@ class Task(Assignment):
 
     worker: WorkerSpec | None = None
     strategy: Text | None = None
-    isolation: Isolation | None = None
+    isolation: IsolationMode | None = None
     result_file: Text | None = None
 
     @field_validator("worker", mode="before")

@@ -40,7 +40,7 @@ class BadAnswerKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ParsedAnswer:
     """The one answer of a reply; it fits the schema."""
 
     value: JsonValue
@@ -109,7 +109,7 @@ def read_answer(
     schema: Mapping[str, Any] | None,
     finish_reason: str | None = None,
     limit_bytes: int = MAX_REPLY_BYTES,
-) -> Answer | BadAnswer:
+) -> ParsedAnswer | BadAnswer:
     """Find the one JSON answer in a reply.
 
     The answer may stand alone, in prose, or in a fenced block named `json` or not named; other blocks are not looked
@@ -169,7 +169,7 @@ async def ask(
         reply = await model_call((*messages, *correction))
         usage = usage.plus(reply.usage)
         answer = _read(reply, usable, limit_bytes)
-        if isinstance(answer, Answer):
+        if isinstance(answer, ParsedAnswer):
             return Answered(answer.value, usage)
         raw_replies.append(clip(reply.text, limit_bytes=STORED_BYTES).text)
         errors.append(answer)
@@ -190,7 +190,7 @@ def _usable(schema: Mapping[str, Any] | None) -> Schema | None:
     return None if schema is None else Schema(schema)
 
 
-def _read(reply: Reply, schema: Schema | None, limit_bytes: int) -> Answer | BadAnswer:
+def _read(reply: Reply, schema: Schema | None, limit_bytes: int) -> ParsedAnswer | BadAnswer:
     size = size_bytes(reply.text)
     if size > limit_bytes:
         return BadAnswer(BadAnswerKind.TOO_LARGE, f"The reply has {size} bytes; at most {limit_bytes} are read.")
@@ -212,7 +212,7 @@ def _from_fault(fault: ScanFault) -> BadAnswer:
     return BadAnswer(BadAnswerKind(fault.kind), fault.message)
 
 
-def _choose(values: Sequence[JsonValue], schema: Schema | None) -> Answer | BadAnswer:
+def _choose(values: Sequence[JsonValue], schema: Schema | None) -> ParsedAnswer | BadAnswer:
     fitting: dict[str, JsonValue] = {}
     misfits: list[list[str]] = []
     for value in values:
@@ -225,6 +225,6 @@ def _choose(values: Sequence[JsonValue], schema: Schema | None) -> Answer | BadA
         message = f"The reply holds {len(fitting)} different answers. Give exactly one."
         return BadAnswer(BadAnswerKind.AMBIGUOUS, message)
     if fitting:
-        return Answer(next(iter(fitting.values())))
+        return ParsedAnswer(next(iter(fitting.values())))
     lines = (f"- {error}" for error in min(misfits, key=len))
     return BadAnswer(BadAnswerKind.INVALID, "\n".join(("The JSON does not fit the schema:", *lines)))

@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 from typing_extensions import override
 
 from luna.errors import ModelError
-from luna.models.llama import Answer, Call, EngineSettings, default_threads, engine_for
+from luna.models.llama import Call, Completion, EngineSettings, default_threads, engine_for
 
 
 class LocalChatModel(BaseChatModel):
@@ -152,7 +152,7 @@ class LocalChatModel(BaseChatModel):
         }
         return engine_for(settings).submit({**body, "stop": stop} if stop else body)
 
-    def _result(self, answer: Answer) -> ChatResult:
+    def _result(self, answer: Completion) -> ChatResult:
         message = AIMessage(
             content=answer.text,
             response_metadata={

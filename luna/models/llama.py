@@ -69,7 +69,7 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """What the model said.
 
     Attributes:
@@ -93,12 +93,12 @@ class Call:
     """One request on its way through the engine.
 
     Attributes:
-        future: Gets the Answer, or a ModelError.
+        future: Gets the Completion, or a ModelError.
     """
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self.body = body
-        self.future: Future[Answer] = Future()
+        self.future: Future[Completion] = Future()
         self._stopped = threading.Event()
         self._chunks: list[dict[str, Any]] = []
 
@@ -112,7 +112,7 @@ class Call:
         self._chunks.append(chunk)
         return self._stopped.is_set()
 
-    def answer(self) -> Answer:
+    def answer(self) -> Completion:
         """Put the pieces together.
 
         Raises:
@@ -131,7 +131,7 @@ class Call:
         if finish_reason is None or not summary:
             raise ModelError("The local model was stopped before its answer was complete.")
         usage = summary["usage"]
-        return Answer(
+        return Completion(
             text="".join(text),
             finish_reason=finish_reason,
             prompt_tokens=usage["prompt_tokens"],

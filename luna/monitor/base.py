@@ -43,7 +43,7 @@ class Alarm:
     evidence: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
+class ObservedAction(NamedTuple):
     """An action with its fingerprints: `key` of name, arguments and paths, `seen` of the observation, `pair` of both.
 
     `new`: the observation did not occur before in this attempt; `new_pair`: the pair did not.
@@ -70,11 +70,11 @@ class Monitor:
         own = [name for name, value in vars(Monitor).items() if callable(value) and not name.startswith("_")]
         cls.hears = frozenset(name for name in own if getattr(cls, name) is not getattr(Monitor, name))
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Look at a completed action."""
         raise NotImplementedError
 
-    def polled(self, step: Step) -> Alarm | None:
+    def polled(self, step: ObservedAction) -> Alarm | None:
         """Look at an action that is declared polling (S50)."""
         raise NotImplementedError
 
@@ -146,7 +146,7 @@ def arguments_of(action: Action) -> str:
     return json.dumps(action.arguments, sort_keys=True, ensure_ascii=False) if action.arguments else ""
 
 
-def step_of(action: Action, seen_before: Memory[bytes, bool]) -> Step:
+def step_of(action: Action, seen_before: Memory[bytes, bool]) -> ObservedAction:
     """Fingerprint an action and note it in `seen_before`."""
     asked = "\n".join((action.name, arguments_of(action), *action.paths))
     key = hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -155,7 +155,7 @@ def step_of(action: Action, seen_before: Memory[bytes, bool]) -> Step:
     new, new_pair = seen_before.get(seen) is None, seen_before.get(pair) is None
     seen_before.put(seen, True)  # noqa: FBT003 - a set with a limit
     seen_before.put(pair, True)  # noqa: FBT003 - a set with a limit
-    return Step(action, key, seen, pair, new and bool(action.observation), new_pair)
+    return ObservedAction(action, key, seen, pair, new and bool(action.observation), new_pair)
 
 
 def only_reads(action: Action) -> bool:
@@ -170,7 +170,7 @@ def is_check(action: Action) -> bool:
     return bool(_CHECK.search(f"{action.name} {arguments_of(action)[:_CHECK_ARGUMENTS]}".lower()))
 
 
-def changes_a_file(step: Step) -> bool:
+def changes_a_file(step: ObservedAction) -> bool:
     """Whether the action made a change to a file that was not made before."""
     action = step.action
     return step.new_pair and not action.error and bool(action.paths) and not only_reads(action)

@@ -5,8 +5,8 @@ from typing import Final, Self
 
 from pydantic import Field, model_validator
 
-from luna.monitor.base import Alarm, Memory, Monitor, Step, step_of
-from luna.monitor.progress import Checks, Ladder, Standing, Thrash
+from luna.monitor.base import Alarm, Memory, Monitor, ObservedAction, step_of
+from luna.monitor.progress import Checks, Evidence, Ladder, Thrash
 from luna.monitor.repetition import Repetition, SameError, Texts, Waits
 from luna.monitor.scope import Drift, Scope
 from luna.protocol import (
@@ -88,7 +88,7 @@ class MonitorSettings(Data):
         return self
 
 
-class Budget(Monitor):
+class AttemptBudget(Monitor):
     """Fires at the `max_steps`-th action without a report, or above `max_tokens`. Source: S13, S52, LOOP-02."""
 
     def __init__(self, *, max_steps: int | None, max_tokens: int | None, window: int, tokens: int = 0) -> None:
@@ -99,7 +99,7 @@ class Budget(Monitor):
         self._steps = 0
         self._distinct = 0
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Count an action."""
         self._steps += 1
         self._distinct += step.new_pair
@@ -135,7 +135,7 @@ class Monitors:
         >>> alarm = monitors.see(event, at=clock.monotonic())  # doctest: +SKIP
     """
 
-    def __init__(self, make: Callable[[Standing, int], Sequence[Monitor]], *, tokens: int = 0) -> None:
+    def __init__(self, make: Callable[[Evidence, int], Sequence[Monitor]], *, tokens: int = 0) -> None:
         """Combine monitors.
 
         Args:
@@ -150,10 +150,10 @@ class Monitors:
     def _make_all(self) -> None:
         """Make the monitors when the first event but a note comes: most attempts of large trees have none."""
         self._made = True
-        self._standing = Standing()
+        self._evidence = Evidence()
         self._waits = Waits()
         self._seen: Memory[bytes, bool] = Memory(_REMEMBERED)
-        monitors = self._make(self._standing, self._tokens)
+        monitors = self._make(self._evidence, self._tokens)
         self._repetition = next((m for m in monitors if isinstance(m, Repetition)), None)
         self._action = _overridden(monitors, "action")
         self._polled = _overridden(monitors, "polled")
@@ -170,7 +170,7 @@ class Monitors:
 
         The assignment's constraints and words are compared with what the worker does.
         """
-        return cls(lambda standing, tokens: _chosen(settings, assignment, standing, tokens))
+        return cls(lambda evidence, tokens: _chosen(settings, assignment, evidence, tokens))
 
     def fresh(self) -> "Monitors":
         """Monitors for a redelivery of the attempt: nothing seen yet, but the tokens carried on.
@@ -211,14 +211,14 @@ class Monitors:
     def _see_action(self, action: Action, at: float) -> Alarm | None:
         if not self._action and not self._polled:
             return None
-        step: Step = step_of(action, self._seen)
+        step: ObservedAction = step_of(action, self._seen)
         return self._with_hint(_ask(self._polled if self._waits.is_poll(step, at) else self._action, step))
 
     def _see_progress(self, event: Progress | Partial) -> Alarm | None:
-        top = self._standing.top
-        if not self._standing.is_news(event):
+        top = self._evidence.top
+        if not self._evidence.is_news(event):
             return _ask(self._stale, event)
-        for hear in self._news if self._standing.top is top else (*self._news, *self._rise):
+        for hear in self._news if self._evidence.top is top else (*self._news, *self._rise):
             hear()
         return None
 
@@ -227,7 +227,7 @@ class Monitors:
         return Alarm(alarm.kind, alarm.reason, (*alarm.evidence, hint)) if alarm and hint else alarm
 
 
-def _chosen(s: MonitorSettings, assignment: Assignment, standing: Standing, tokens: int) -> list[Monitor]:
+def _chosen(s: MonitorSettings, assignment: Assignment, evidence: Evidence, tokens: int) -> list[Monitor]:
     chosen: list[Monitor] = [Scope(assignment.constraints)]
     if s.repeat_limit is not None:
         chosen.append(Repetition(limit=s.repeat_limit, window=s.window))
@@ -238,13 +238,13 @@ def _chosen(s: MonitorSettings, assignment: Assignment, standing: Standing, toke
     if s.text_limit is not None or s.text_run is not None:
         chosen.append(Texts(limit=s.text_limit, run=s.text_run, window=s.window))
     if s.patience is not None:
-        chosen.append(Ladder(patience=s.patience, standing=standing))
+        chosen.append(Ladder(patience=s.patience, evidence=evidence))
     if s.thrash_limit is not None:
-        chosen.append(Thrash(limit=s.thrash_limit, standing=standing))
+        chosen.append(Thrash(limit=s.thrash_limit, evidence=evidence))
     if s.drift_limit is not None:
         chosen.append(Drift(limit=s.drift_limit, assignment=assignment))
     if s.max_steps is not None or s.max_tokens is not None:
-        chosen.append(Budget(max_steps=s.max_steps, max_tokens=s.max_tokens, window=s.window, tokens=tokens))
+        chosen.append(AttemptBudget(max_steps=s.max_steps, max_tokens=s.max_tokens, window=s.window, tokens=tokens))
     return chosen
 
 

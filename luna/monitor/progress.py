@@ -7,7 +7,7 @@ from luna.monitor.base import (
     Alarm,
     Memory,
     Monitor,
-    Step,
+    ObservedAction,
     changes_a_file,
     describe,
     fingerprint,
@@ -21,7 +21,7 @@ from luna.protocol import Compacted, Partial, Progress, Stage, StuckKind
 _REMEMBERED_LEVELS = 1024
 
 
-class Standing:
+class Evidence:
     """Where the worker stands, and what evidence it has shown."""
 
     def __init__(self) -> None:
@@ -59,16 +59,16 @@ class Ladder(Monitor):
     Source: S40, S42, S45, S49, S50.
     """
 
-    def __init__(self, *, patience: int, standing: Standing) -> None:
+    def __init__(self, *, patience: int, evidence: Evidence) -> None:
         self._patience = patience
-        self._standing = standing
+        self._evidence = evidence
         self._idle: deque[str] = deque(maxlen=patience)
         self._idle_count = 0
         self._empty: list[Progress | Partial] = []
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Count an action, unless it is evidence itself."""
-        if not self._standing.is_reported and _is_evidence(step):
+        if not self._evidence.is_reported and _is_evidence(step):
             self.news()
             return None
         self._idle.append(describe(step.action))
@@ -87,7 +87,7 @@ class Ladder(Monitor):
         return self._alarm() if len(self._empty) >= self._patience else None
 
     def _alarm(self) -> Alarm:
-        stage = self._standing.top
+        stage = self._evidence.top
         last = self._empty[-1] if self._empty else None
         evidence = (f"highest stage: {stage}", *(f"done since: {name}" for name in dict.fromkeys(self._idle)))
         since = f"{self._idle_count} actions and {len(self._empty)} progress events since the last new evidence"
@@ -100,7 +100,7 @@ class Ladder(Monitor):
         return Alarm(StuckKind.NO_PROGRESS, reason, evidence)
 
 
-def _is_evidence(step: Step) -> bool:
+def _is_evidence(step: ObservedAction) -> bool:
     if step.action.error:
         return False
     # A new command that succeeds without a word has done something; a search without a word has found nothing.
@@ -130,9 +130,9 @@ class Thrash(Monitor):
     Source: S50, CTX-01.
     """
 
-    def __init__(self, *, limit: int, standing: Standing) -> None:
+    def __init__(self, *, limit: int, evidence: Evidence) -> None:
         self._limit = limit
-        self._standing = standing
+        self._evidence = evidence
         self._known: Memory[bytes, bool] = Memory(_REMEMBERED_STEPS)
         self.news()
 
@@ -141,14 +141,14 @@ class Thrash(Monitor):
         self._summaries = self._futile = self._repeats = self._results = 0
         self._again: dict[bytes, _Again] = {}
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Note what is done again."""
         known = self._known.get(step.key) is not None
         self._known.put(step.key, True)  # noqa: FBT003 - a set with a limit
         if changes_a_file(step):
             self.news()
             return None
-        if step.new and not step.action.error and not self._standing.is_reported:
+        if step.new and not step.action.error and not self._evidence.is_reported:
             self._results += 1
         elif known:
             self._repeats += 1
@@ -156,7 +156,7 @@ class Thrash(Monitor):
             self._again.setdefault(step.key, _Again(describe(step.action))).times += 1
         return None
 
-    def polled(self, step: Step) -> Alarm | None:
+    def polled(self, step: ObservedAction) -> Alarm | None:
         """Start anew: a wait fills the context, too."""
         self._known.put(step.key, True)  # noqa: FBT003 - a set with a limit
         self.news()
@@ -213,7 +213,7 @@ class Checks(Monitor):
         self._broken: list[str] = []
         self._involved: set[bytes] = set()
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Look at the action if it is a check."""
         action = step.action
         if not is_check(action):
@@ -237,7 +237,7 @@ class Checks(Monitor):
         self._broken.clear()
         self._involved.clear()
 
-    def _passed(self, check: _Check, step: Step) -> None:
+    def _passed(self, check: _Check, step: ObservedAction) -> None:
         if check.failing is not None:
             self._fixed_at, self._fixed, self._fixed_key = self._now, describe(step.action), step.key
         check.passed_at, check.failing = self._now, None
@@ -249,7 +249,7 @@ class Checks(Monitor):
         check = self._checks.get(key)
         return check is not None and check.passed_at is not None and check.passed_at >= self._fixed_at
 
-    def _failed(self, check: _Check, step: Step) -> Alarm | None:
+    def _failed(self, check: _Check, step: ObservedAction) -> Alarm | None:
         action = step.action
         error = fingerprint_of_result(action.observation)
         came_back = error in check.errors and error != check.failing

@@ -8,7 +8,7 @@ from luna.monitor.base import (
     Alarm,
     Memory,
     Monitor,
-    Step,
+    ObservedAction,
     arguments_of,
     changes_a_file,
     describe,
@@ -49,7 +49,7 @@ class Texts(Monitor):
         """Forget the texts: saying the same while the work goes on is a habit, not a loop."""
         self._cycles = Cycles(limit=self._limit or 2, longest=self._window // 2)
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Forget the texts at a change to a file that was not made before, too."""
         if changes_a_file(step):
             self.news()
@@ -92,7 +92,7 @@ class SameError(Monitor):
         """Forget the counts."""
         self._counts.clear()
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Count an error, or forget the counts at a new result."""
         action = step.action
         if not action.error:
@@ -155,7 +155,7 @@ class Waits:
         named = re.compile(rf"(?<!\w){re.escape(event.what)}(?!\w)")
         self._waits[event.what] = _Wait(named, at + event.deadline_s, event.interval_s)
 
-    def is_poll(self, step: Step, at: float) -> bool:
+    def is_poll(self, step: ObservedAction, at: float) -> bool:
         """Whether the action is declared polling."""
         if not self._waits:
             return False
@@ -169,7 +169,7 @@ class Waits:
         wait.last_at = at
         return at <= wait.until and in_time
 
-    def _belongs_to(self, step: Step) -> _Wait | None:
+    def _belongs_to(self, step: ObservedAction) -> _Wait | None:
         done = f"{step.action.name} {arguments_of(step.action)}"
         for what in sorted(self._waits, key=len, reverse=True):
             wait = self._waits[what]
@@ -227,7 +227,7 @@ class Repetition(Monitor):
         """Start anew. New evidence alone is no reason to: what would it come from, if all results are the same?"""
         self._cycles = Cycles(limit=self._limit, longest=self._window // 2)
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Count the repeats that this action goes on with."""
         period = self._cycles.add(step.pair)
         if period is None:

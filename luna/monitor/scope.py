@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from luna.monitor.base import Alarm, Monitor, Step, changes_a_file, describe, only_reads
+from luna.monitor.base import Alarm, Monitor, ObservedAction, changes_a_file, describe, only_reads
 from luna.protocol import Action, Assignment, StuckKind
 
 _NEGATION = r"(?:do not|don[’']t|never|must not|may not)"
@@ -59,7 +59,7 @@ class Topic:
     words: str
     changes_only: bool
 
-    def named_by(self, step: Step) -> str | None:
+    def named_by(self, step: ObservedAction) -> str | None:
         """The path or short argument of an action that names the topic, or None."""
         if self.changes_only and not changes_a_file(step):
             return None
@@ -184,7 +184,7 @@ class Drift(Monitor):
         """Start counting anew."""
         self._off.clear()
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Compare an action's words with the topic's."""
         if len(self._task) < _FEWEST:
             return None
@@ -304,7 +304,7 @@ class Scope(Monitor):
     def _topics(self) -> list[Topic]:
         return [topic for constraint in self._constraints for topic in excluded_topics(constraint)]
 
-    def action(self, step: Step) -> Alarm | None:
+    def action(self, step: ObservedAction) -> Alarm | None:
         """Compare the action with the workspace and the constraints."""
         action = step.action
         if action.error:
@@ -324,5 +324,5 @@ class Scope(Monitor):
 
     polled = action
 
-    def _alarm(self, step: Step, where: str, why: str) -> Alarm:
+    def _alarm(self, step: ObservedAction, where: str, why: str) -> Alarm:
         return Alarm(StuckKind.SCOPE, f"{where!r} {why}", (f"action: {describe(step.action)}", f"where: {where}"))

@@ -29,7 +29,7 @@ from luna.process.child import (
     split_command,
     start,
 )
-from luna.process.group import AMBIENT, KILL_ROUND_S, KILL_ROUNDS, Family, Origin, ProcessRegistry
+from luna.process.group import ENCLOSING_REGISTRY, KILL_ROUND_S, KILL_ROUNDS, Origin, ProcessGroup, ProcessRegistry
 from luna.process.table import POLL_S, Moment, look, moment, pipe_writers
 
 __all__ = [
@@ -205,7 +205,7 @@ class Running:
         with suppress(OSError):  # out of file handles; the token is proof as well
             seen = look(popen.pid)
         origin = Origin(token, popen.pid, seen.started if seen is not None else 0.0)
-        self._family = Family(origin, held=True, since=since)
+        self._group = ProcessGroup(origin, held=True, since=since)
         self._kind: ProcessKind = "exited"
         self._ended = self._cancelled = False
         self.closed = False
@@ -236,8 +236,8 @@ class Running:
         if not argv:
             raise WorkerConfigError("argv is empty; give at least the program.")
         token = secrets.token_hex(16)
-        if registry is None and (ambient := AMBIENT.get()) is not None:
-            registry = ambient()
+        if registry is None and (enclosing := ENCLOSING_REGISTRY.get()) is not None:
+            registry = enclosing()
         if registry is not None:
             registry.expect(token, program_of(argv))
         since = moment()
@@ -272,7 +272,7 @@ class Running:
         """
         try:
             if self._registry is not None:
-                self._registry.add(self._family)
+                self._registry.add(self._group)
             self.child.attach(on_output, on_input)
             if stdin is not None:
                 self.child.write(stdin)
@@ -342,7 +342,7 @@ class Running:
         pause_s = _FIRST_PAUSE_S
         while True:
             with suppress(OSError):  # out of file handles: not known, so not gone
-                if not self.child.open_pipes() and self._family.is_gone():
+                if not self.child.open_pipes() and self._group.is_gone():
                     return True
             left = deadline - self._loop.time()
             if left <= 0:
@@ -355,14 +355,14 @@ class Running:
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(OSError):  # out of file handles: the group has got it
-            self._family.send(number)
+            self._group.send(number)
 
     def _find_leftovers(self) -> tuple[int, ...]:
         found: set[int] = set()
         with suppress(OSError):
-            found.update(seen.pid for seen in self._family.living())
+            found.update(seen.pid for seen in self._group.living())
             for inode in self.child.open_pipes():
-                found.update(pipe_writers(inode, since=self._family.origin.started))
+                found.update(pipe_writers(inode, since=self._group.origin.started))
         return tuple(sorted(found))
 
     def _raise_pending(self) -> None:
@@ -381,7 +381,7 @@ class Running:
         if not self._ended:
             self._send(signal.SIGKILL)
         if self._registry is not None:
-            self._registry.remove(self._family.origin.token, keep_file=bool(self._leftovers))
+            self._registry.remove(self._group.origin.token, keep_file=bool(self._leftovers))
         self.child.close()
 
     def result(self) -> ProcessResult:
@@ -401,6 +401,6 @@ class Running:
             stderr_bytes=err.total,
             seconds=self._seconds,
             leftovers=self._leftovers,
-            escaped=self._family.escaped,
+            escaped=self._group.escaped,
             error=error,
         )

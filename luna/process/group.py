@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from luna.process.table import (
     POLL_S,
     Moment,
-    Seen,
+    ProcessInfo,
     carries_token,
     is_there,
     look_at_all,
@@ -39,7 +39,7 @@ class Origin:
     Attributes:
         token: The value put into its environment.
         leader: Pid of the command, which leads a session of its own. None when the engine died before it knew.
-        started: The leader's start (see `Seen`); where there is no leader, a moment before.
+        started: The leader's start (see `ProcessInfo`); where there is no leader, a moment before.
     """
 
     token: str
@@ -48,12 +48,12 @@ class Origin:
 
 
 def belonging(
-    everything: Mapping[int, Seen],
+    everything: Mapping[int, ProcessInfo],
     origin: Origin,
     *,
     known: frozenset[tuple[int, float]] = frozenset(),
     has_token: Callable[[int, str], bool | None] = carries_token,
-) -> tuple[Seen, ...]:
+) -> tuple[ProcessInfo, ...]:
     """Pick the living processes that are proven to come from one command.
 
     Proof is one of: seen before (`known`: pid and start); in the leader's session; the token in its environment; child
@@ -61,8 +61,8 @@ def belonging(
     """
     leader = everything.get(origin.leader) if origin.leader is not None else None
     session = origin.leader if leader is None or leader.started == origin.started else None
-    ours: dict[int, Seen] = {}
-    rest: list[Seen] = []
+    ours: dict[int, ProcessInfo] = {}
+    rest: list[ProcessInfo] = []
     for seen in everything.values():
         if not seen.alive or seen.pid == os.getpid():
             continue
@@ -78,7 +78,7 @@ def belonging(
     return tuple(ours.values())
 
 
-class Family:
+class ProcessGroup:
     """All processes that come from one command, watched until none is left.
 
     Safe to use from a signal handler that interrupts another use: state is replaced, never changed in place.
@@ -102,7 +102,7 @@ class Family:
         """Pids met so far that had left the command's session."""
         return tuple(sorted(self._escaped))
 
-    def living(self) -> tuple[Seen, ...]:
+    def living(self) -> tuple[ProcessInfo, ...]:
         """Look at the processes started since, or at all of the machine, and return those of this family."""
         everything = self._look()
         unclear: list[int] = []
@@ -119,7 +119,7 @@ class Family:
         self._escaped |= {seen.pid for seen in found if seen.session != self.origin.leader}
         return found
 
-    def _look(self) -> dict[int, Seen]:
+    def _look(self) -> dict[int, ProcessInfo]:
         leader = self.origin.leader
         if self._held and leader is not None:
             return look_at_newer(leader, self._since)
@@ -173,7 +173,7 @@ class Leftover:
 
     Attributes:
         pid: Its process id.
-        started: Its start, see `Seen`.
+        started: Its start, see `ProcessInfo`.
         command: First word of the command it comes from (not always its own).
         run: Run the command belonged to.
         node: Node the command belonged to.
@@ -204,7 +204,7 @@ class ProcessRegistry:
     directory: Path
     run: str = field(default="", kw_only=True)
     node: str = field(default="", kw_only=True)
-    _live: dict[str, Family] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
+    _live: dict[str, ProcessGroup] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
     _records: dict[str, _Record] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     def for_node(self, run: str, node: str) -> "ProcessRegistry":
@@ -236,13 +236,13 @@ class ProcessRegistry:
             self._append(token, record, os.O_CREAT)
         self._records[token] = record
 
-    def add(self, family: Family) -> None:
+    def add(self, group: ProcessGroup) -> None:
         """Complete the record of a command that has started."""
-        token = family.origin.token
-        self._live[token] = family
+        token = group.origin.token
+        self._live[token] = group
         record = self._records.pop(token, None)
         if record is not None:
-            update = {"leader": family.origin.leader, "started": family.origin.started}
+            update = {"leader": group.origin.leader, "started": group.origin.started}
             with suppress(OSError):  # the token that is recorded already is enough to find it
                 self._append(token, record.model_copy(update=update))
 
@@ -257,27 +257,27 @@ class ProcessRegistry:
     def kill_all_now(self) -> None:
         """Send SIGKILL to all that this process has running; for a signal handler: takes no lock, waits for nothing."""
         live = tuple(self._live.values())
-        for family in live:
-            if family.origin.leader is not None:
-                _signal_group(family.origin.leader, signal.SIGKILL)
-        for family in live:
-            family.send(signal.SIGKILL)
+        for group in live:
+            if group.origin.leader is not None:
+                _signal_group(group.origin.leader, signal.SIGKILL)
+        for group in live:
+            group.send(signal.SIGKILL)
 
     def find_leftovers(self) -> tuple[Leftover, ...]:
         """List what is still alive of commands whose engine is dead. Changes nothing."""
-        return tuple(leftover for record in self._orphaned() for leftover in _leftovers(record, _family(record)))
+        return tuple(leftover for record in self._orphaned() for leftover in _leftovers(record, _group(record)))
 
     async def end_leftovers(self, *, grace_s: float = 2.0) -> tuple[Leftover, ...]:
         """End what `find_leftovers` lists: TERM, `grace_s` seconds, KILL. Returns what could not be ended."""
         records = {record.token: record for record in self._orphaned()}
-        families = {token: _family(record) for token, record in records.items()}
+        groups = {token: _group(record) for token, record in records.items()}
         rounds = [(signal.SIGTERM, grace_s), *[(signal.SIGKILL, KILL_ROUND_S)] * KILL_ROUNDS]
         for number, seconds in rounds:
-            running = [family for family in families.values() if not family.is_gone()]
-            for family in running:
-                family.send(number)
+            running = [group for group in groups.values() if not group.is_gone()]
+            for group in running:
+                group.send(number)
             await _until_gone(running, seconds)
-        left = {token: _leftovers(records[token], family) for token, family in families.items()}
+        left = {token: _leftovers(records[token], group) for token, group in groups.items()}
         for token, found in left.items():
             self.remove(token, keep_file=bool(found))
         return tuple(leftover for found in left.values() for leftover in found)
@@ -298,15 +298,15 @@ class ProcessRegistry:
             os.close(handle)
 
 
-AMBIENT: Final[ContextVar[Callable[[], ProcessRegistry] | None]] = ContextVar("luna_processes", default=None)
+ENCLOSING_REGISTRY: Final[ContextVar[Callable[[], ProcessRegistry] | None]] = ContextVar("luna_processes", default=None)
 """Gives the registry for commands that were given none: that of the attempt in whose task they are run."""
 
 
-async def _until_gone(families: list[Family], seconds: float) -> None:
+async def _until_gone(groups: list[ProcessGroup], seconds: float) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while loop.time() < deadline:
-        if all(family.is_gone() for family in families):
+        if all(group.is_gone() for group in groups):
             return
         await asyncio.sleep(POLL_S)
 
@@ -325,9 +325,9 @@ def _is_orphaned(record: _Record) -> bool:
     return record.machine == machine() and not is_there(record.owner, record.owner_started)
 
 
-def _family(record: _Record) -> Family:
-    return Family(Origin(record.token, record.leader, record.started))
+def _group(record: _Record) -> ProcessGroup:
+    return ProcessGroup(Origin(record.token, record.leader, record.started))
 
 
-def _leftovers(record: _Record, family: Family) -> tuple[Leftover, ...]:
-    return tuple(Leftover(seen.pid, seen.started, record.command, record.run, record.node) for seen in family.living())
+def _leftovers(record: _Record, group: ProcessGroup) -> tuple[Leftover, ...]:
+    return tuple(Leftover(seen.pid, seen.started, record.command, record.run, record.node) for seen in group.living())

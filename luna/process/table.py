@@ -33,7 +33,7 @@ _MOMENT_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProcessInfo:
     """One process as the system shows it now.
 
     Attributes:
@@ -53,7 +53,7 @@ class Seen:
     alive: bool
 
 
-def look(pid: int) -> Seen | None:
+def look(pid: int) -> ProcessInfo | None:
     """Show the process `pid`, or None where there is none that we may see.
 
     Raises:
@@ -62,7 +62,7 @@ def look(pid: int) -> Seen | None:
     return _look_proc(pid) if sys.platform == "linux" else _look_psutil(pid)
 
 
-def _look_proc(pid: int, *, threads: bool = True) -> Seen | None:
+def _look_proc(pid: int, *, threads: bool = True) -> ProcessInfo | None:
     try:
         stat = _read(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -72,7 +72,7 @@ def _look_proc(pid: int, *, threads: bool = True) -> Seen | None:
         return None
     state, parent, group, session = fields[:4]
     started = int(fields[19]) / _TICKS
-    return Seen(pid, int(parent), int(group), int(session), started, alive=state not in {b"Z", b"X"})
+    return ProcessInfo(pid, int(parent), int(group), int(session), started, alive=state not in {b"Z", b"X"})
 
 
 def _read(path: str) -> bytes:
@@ -88,12 +88,12 @@ def _read(path: str) -> bytes:
         os.close(handle)
 
 
-def _look_psutil(pid: int) -> Seen | None:
+def _look_psutil(pid: int) -> ProcessInfo | None:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
             alive = process.status() != psutil.STATUS_ZOMBIE
-            return Seen(pid, process.ppid(), os.getpgid(pid), os.getsid(pid), process.create_time(), alive)
+            return ProcessInfo(pid, process.ppid(), os.getpgid(pid), os.getsid(pid), process.create_time(), alive)
     except (psutil.Error, ProcessLookupError, PermissionError):
         return None
 
@@ -104,9 +104,9 @@ def is_there(pid: int, started: float) -> bool:
     return seen is not None and seen.alive and seen.started == started
 
 
-def look_at_all() -> dict[int, Seen]:
+def look_at_all() -> dict[int, ProcessInfo]:
     """Show all processes by pid, also those that came up while looking. Raises OSError as `look` does."""
-    everything: dict[int, Seen] = {}
+    everything: dict[int, ProcessInfo] = {}
     listed: set[int] = set()
     for _ in range(_LISTINGS):  # a parent may have forked and died between the listing and the look at it
         new = set(psutil.pids()) - listed
@@ -145,7 +145,7 @@ def moment() -> Moment | None:
     return _last if now - _last.monotonic_s <= _MOMENT_S else None
 
 
-def look_at_newer(pid: int, since: Moment | None) -> dict[int, Seen]:
+def look_at_newer(pid: int, since: Moment | None) -> dict[int, ProcessInfo]:
     """Show all processes that were started as `pid` or later, by pid, without looking through the whole table.
 
     The kernel counts pids up and tells the last one, so those started since lie between the two. Where that is not
@@ -155,7 +155,7 @@ def look_at_newer(pid: int, since: Moment | None) -> dict[int, Seen]:
         pid: A process that still has its pid, alive or a zombie.
         since: From before it was started.
     """
-    everything: dict[int, Seen] = {}
+    everything: dict[int, ProcessInfo] = {}
     following = pid
     for _ in range(_LISTINGS):  # as in `look_at_all`
         last = _last_pid() if since is not None else 0

@@ -26,7 +26,7 @@ from luna.models.answers import MAX_REPLY_BYTES
 from luna.monitor.base import Memory
 from luna.protocol import Action, Note, ProgressEvent, Said
 from luna.text import clip, size_bytes
-from luna.workers._acp_policy import Places
+from luna.workers._acp_policy import AgentPaths
 
 _OBSERVATION_BYTES: Final = 4_000
 _ARGUMENT_BYTES: Final = 16_000
@@ -92,7 +92,7 @@ class Updates:
         cost_usd: Of the whole session so far; None when the agent does not tell.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: AgentPaths) -> None:
         self._places = places
         self._parts: list[str] = []
         self._size = 0

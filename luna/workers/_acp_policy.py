@@ -1,4 +1,4 @@
-"""Options of a coding agent, and what it is permitted: pure decisions on what it asks for."""
+"""WorkerOptions of a coding agent, and what it is permitted: pure decisions on what it asks for."""
 
 import os
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _READS: Final = frozenset({"read", "search"})
 _EDITS: Final = frozenset({"edit", "delete", "move"})
 
 
-class Places:
+class AgentPaths:
     """The paths of one workspace as an agent names them: absolute, relative to it, from `~`, or as `file://`.
 
     Args:
@@ -71,7 +71,7 @@ def _plain(path: str) -> str:
     return os.path.expanduser(unquote(urlsplit(path).path) if path.startswith("file://") else path)  # noqa: PTH111
 
 
-def refusal(policy: Permissions, kind: str, paths: Sequence[str], places: Places) -> str:
+def refusal(policy: Permissions, kind: str, paths: Sequence[str], places: AgentPaths) -> str:
     """Say why an action is refused; "" when it is granted.
 
     Args:
@@ -113,7 +113,7 @@ _Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class AcpOptions(ConfinementOptions):
-    """Options of the kind `acp`, beside those of its sandbox and its limits.
+    """WorkerOptions of the kind `acp`, beside those of its sandbox and its limits.
 
     Of `grace_s`, half is for ending its turn when it is cancelled, half between SIGTERM and being killed.
 
@@ -121,7 +121,7 @@ class AcpOptions(ConfinementOptions):
         command: What starts the agent as an ACP server on its standard streams: `opencode acp`. An argument list, or
             one string that is split by shell-like rules. No shell runs it.
         model: Model to choose, by the agent's own id; None: the agent's choice.
-        mode: Session mode to choose, by the agent's own id; None: the agent's choice.
+        mode: AcpSession mode to choose, by the agent's own id; None: the agent's choice.
         config: Further config options of the agent to set, from id to value. Each is checked against what the agent
             offers; a wrong one is refused before the task begins, with what there is.
         permissions: What the agent gets when it asks, which is all that Luna can grant or refuse: agents ask before

@@ -42,7 +42,7 @@ from luna.strictjson import loads
 from luna.text import clip, redact
 from luna.tools.builtin import FileTools
 from luna.workers._acp_events import Updates
-from luna.workers._acp_policy import AcpOptions, Permissions, Places, may_edit, may_read, refusal
+from luna.workers._acp_policy import AcpOptions, AgentPaths, Permissions, may_edit, may_read, refusal
 
 Offered: TypeAlias = Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 Value: TypeAlias = bool | str
@@ -160,7 +160,7 @@ class Feed:
         return await self._items.get()
 
 
-class Session:
+class AcpSession:
     """One session with an agent that has been started.
 
     Args:
@@ -176,7 +176,7 @@ class Session:
     """
 
     def __init__(self, talk: Conversation, *, name: str, options: AcpOptions, workspace: Path, feed: Feed) -> None:
-        places = Places(workspace)
+        places = AgentPaths(workspace)
         self.updates = Updates(places)
         self._name = name
         self._options = options
@@ -378,7 +378,7 @@ def _sound(message: dict[str, Any]) -> dict[str, Any] | None:
 class _Client:
     """What an agent may ask of us."""
 
-    def __init__(self, policy: Permissions, places: Places, updates: Updates, feed: Feed) -> None:
+    def __init__(self, policy: Permissions, places: AgentPaths, updates: Updates, feed: Feed) -> None:
         self._policy = policy
         self._places = places
         self._updates = updates

@@ -29,7 +29,7 @@ from luna.models.answers import Message
 from luna.models.calls import CallSettings, Made, call_text
 from luna.models.failures import Declined
 from luna.protocol import Compacted, Failed, FailedKind, ProgressEvent, Spent, Stuck, StuckKind, Usage
-from luna.text import MIN_LIMIT_BYTES, clip, fence
+from luna.text import MIN_LIMIT_BYTES, clip, delimited
 from luna.workers._agent_middleware import DeclinedError
 
 _FULL_AT = 0.8
@@ -150,7 +150,7 @@ class Assigned(AgentMiddleware[Any, Any, Any]):
         texts, rest = [self._task], messages
         if messages and isinstance(messages[0], HumanMessage):
             # One message with the summary: some models demand that roles take turns.
-            summary = fence(messages[0].text, label="history", source="your own summary", token=self._token)
+            summary = delimited(messages[0].text, label="history", source="your own summary", token=self._token)
             texts, rest = [self._task, summary], messages[1:]
         return await handler(request.override(messages=[HumanMessage("\n\n".join(texts)), *rest]))
 
@@ -240,7 +240,7 @@ class Summaries:
         prompt = (
             Message("system", _INSTRUCTION.format(words=max(space // _SUMMARY_SHARE // 2, 20))),
             Message(
-                "user", f"{self._task}\n\n{fence(history, label='history', source='the agent', token=self._token)}"
+                "user", f"{self._task}\n\n{delimited(history, label='history', source='the agent', token=self._token)}"
             ),
         )
         made = await call_text(self._model, prompt, settings=CallSettings())

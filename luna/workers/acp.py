@@ -38,7 +38,7 @@ from luna.protocol import (
 from luna.schemas import schema_errors
 from luna.text import clip, redact
 from luna.workers._acp_policy import AcpOptions
-from luna.workers._acp_session import Feed, Session
+from luna.workers._acp_session import AcpSession, Feed
 from luna.workers.reports import NoRecordError, ReportStuck, judge, read_record, with_warning
 from luna.workers.shared import WorkerSettings, read_options, task_text
 
@@ -127,14 +127,14 @@ def _last_block(text: str) -> _Block | None:
     run = name = ""
     ends_with_block = False
     for line in text.rstrip().split("\n"):
-        fence = _FENCE.fullmatch(line.rstrip("\r"))
+        delimiter = _FENCE.fullmatch(line.rstrip("\r"))
         if run:
-            if fence and fence["run"].startswith(run) and not fence["name"]:
+            if delimiter and delimiter["run"].startswith(run) and not delimiter["name"]:
                 run, ends_with_block = "", True
             else:
                 lines.append(line)
-        elif fence:
-            lines, run, name, ends_with_block = [], fence["run"], fence["name"].lower(), False
+        elif delimiter:
+            lines, run, name, ends_with_block = [], delimiter["run"], delimiter["name"].lower(), False
         else:
             ends_with_block = False
     if name not in _NAMES or not (run or ends_with_block):
@@ -264,7 +264,7 @@ class AcpWorker:
             env={**passed_on, "SOL_WORKSPACE": str(command.cwd), "SOL_ATTEMPT": delivery.key, **command.env},
             registry=self._processes and self._processes.for_attempt(delivery.key),
         ) as talk:
-            session = Session(talk, name=self._name, options=self._options, workspace=command.cwd, feed=feed)
+            session = AcpSession(talk, name=self._name, options=self._options, workspace=command.cwd, feed=feed)
             try:
                 report = await self._turns(session, talk, assignment, delivery, feed)
             except ConnectionError:
@@ -280,7 +280,7 @@ class AcpWorker:
         return with_warning(report, f"{self._name} {command.warning}") if command.warning else report
 
     async def _turns(
-        self, session: Session, talk: Conversation, assignment: Assignment, delivery: Delivery, feed: Feed
+        self, session: AcpSession, talk: Conversation, assignment: Assignment, delivery: Delivery, feed: Feed
     ) -> Report:
         start_s = self._options.start_s
         try:
@@ -290,7 +290,7 @@ class AcpWorker:
             reason = f"{self._name} has opened no session within {start_s:g} s; is it started as an ACP agent?"
             return Failed(kind=FailedKind.NOT_STARTED, reason=reason, evidence=_last_words(talk))
         schema = assignment.expected_output.json_schema
-        text = prompt(assignment, delivery, token=delivery.fence or secrets.token_hex(8))
+        text = prompt(assignment, delivery, token=delivery.delimiter or secrets.token_hex(8))
         paid_usd = 0.0
         denials, asked_again = 0, False
         while True:
@@ -361,7 +361,9 @@ class AcpWorker:
         reason = f"{self._name} answered with a {error.title} that is not valid: {where}: {first['msg']}"
         return Failed(kind=FailedKind.FORMAT, reason=reason)
 
-    def _broken(self, result: ProcessResult | None, command: Confined, session: Session, *, has_exited: bool) -> Report:
+    def _broken(
+        self, result: ProcessResult | None, command: Confined, session: AcpSession, *, has_exited: bool
+    ) -> Report:
         """The report on an agent that has gone away in the middle."""
         if session.fault:
             return Failed(kind=FailedKind.OUTPUT_LIMIT, reason=f"{self._name}: {session.fault}")

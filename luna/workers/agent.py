@@ -96,7 +96,7 @@ def record_progress(stage: Stage, evidence: str = "") -> Noted:
     return Noted(text=text, stage=stage, evidence=clip(evidence, limit_bytes=_OBSERVATION_BYTES).text)
 
 
-class Seen:
+class AgentLog:
     """What has come out of an agent so far.
 
     Attributes:
@@ -307,13 +307,13 @@ class _Work:
     tools: Sequence[BaseTool]
     assignment: Assignment
     delivery: Delivery
-    seen: Seen = field(default_factory=Seen)
+    seen: AgentLog = field(default_factory=AgentLog)
     summaries: Summaries | None = None
     approval: Approval | None = None
     ending: Stuck | None = None
 
     async def run(self) -> AsyncGenerator[ProgressEvent | Report]:
-        token = self.delivery.fence or secrets.token_hex(8)
+        token = self.delivery.delimiter or secrets.token_hex(8)
         task = task_text(self.assignment, self.delivery, token=token)
         role = "\n\n".join(filter(None, (ROLE, self.options.system)))
         forms = report_types(self.assignment.expected_output.json_schema)

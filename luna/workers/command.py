@@ -41,7 +41,7 @@ _Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class CommandOptions(ConfinementOptions):
-    """Options of the kind `command`, beside those of its sandbox and its limits.
+    """WorkerOptions of the kind `command`, beside those of its sandbox and its limits.
 
     Attributes:
         command: Argument list, or one string that is split by shell-like rules. No shell runs it.

@@ -23,13 +23,13 @@ from luna.protocol import (
     Success,
 )
 from luna.strictjson import require_json
-from luna.workers.shared import INPUT_BYTES, Options, input_report, read_options
+from luna.workers.shared import INPUT_BYTES, WorkerOptions, input_report, read_options
 
 _IDENTIFIER = r"[^\W\d]\w*"
 
 
-class FunctionOptions(Options):
-    """Options of the kind `function`.
+class FunctionOptions(WorkerOptions):
+    """WorkerOptions of the kind `function`.
 
     Attributes:
         function: Import path `module:function`; the workspace is looked in first, then the installed packages.

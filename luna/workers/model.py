@@ -32,8 +32,8 @@ from luna.protocol import (
     Success,
 )
 from luna.schemas import RESULT, closed, is_object
-from luna.text import defuse, fence
-from luna.workers.shared import INPUT_BYTES, Options, input_report, read_options
+from luna.text import defuse, delimited
+from luna.workers.shared import INPUT_BYTES, WorkerOptions, input_report, read_options
 
 Resolve: TypeAlias = Callable[..., BaseChatModel]
 _SCHEMA_NAME = "answer"
@@ -48,7 +48,7 @@ class Example(Data):
     output: JsonValue
 
 
-class ModelOptions(Options):
+class ModelOptions(WorkerOptions):
     """Settings of a worker of kind `model`.
 
     Attributes:
@@ -161,11 +161,11 @@ class ModelWorker:
         turns = [Message("system", self._instruction(assignment))]
         for example in self._options.examples:
             turns += [Message("user", _text(example.input)), Message("assistant", self._shown(example, assignment))]
-        token = delivery.fence or secrets.token_hex(8)
+        token = delivery.delimiter or secrets.token_hex(8)
         # As JSON, as in the examples, no input can end before its quote; what looks like a block must be none.
         material = [_text(_defused(inputs, token))] if inputs else []
         if assignment.context != NONE:
-            material.append(fence(assignment.context, label="context", source="the task", token=token))
+            material.append(delimited(assignment.context, label="context", source="the task", token=token))
         return [*turns, Message("user", "\n\n".join(material) or "Begin.")]
 
     def _instruction(self, assignment: Assignment) -> str:

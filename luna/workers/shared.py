@@ -11,7 +11,7 @@ from luna.errors import WorkerConfigError
 from luna.inputs import InputError, InputTooLargeError, OutsideWorkspaceError
 from luna.process.execute import ProcessRegistry
 from luna.protocol import NONE, Assignment, Delivery, Failed, FailedKind, Stuck, StuckKind
-from luna.text import clip, fence
+from luna.text import clip, delimited
 
 INPUT_BYTES: Final = 16 << 20
 """Most bytes of inputs that a worker is given at once, unless its options say otherwise."""
@@ -28,7 +28,7 @@ class WorkerSettings:
     processes: ProcessRegistry | None = None
 
 
-class Options(BaseModel):
+class WorkerOptions(BaseModel):
     """Base of a kind's options: immutable, unknown options are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -117,7 +117,7 @@ def task_text(assignment: Assignment, delivery: Delivery, *, token: str) -> str:
         _listed("Stop conditions", assignment.stop_conditions),
     ]
     if assignment.context != NONE:
-        sections.append(fence(assignment.context, label="context", source="the task", token=token))
+        sections.append(delimited(assignment.context, label="context", source="the task", token=token))
     materials = (
         ("inputs", "the task", assignment.inputs),
         ("parts already done", "the task", delivery.partial),
@@ -126,7 +126,7 @@ def task_text(assignment: Assignment, delivery: Delivery, *, token: str) -> str:
     for label, source, material in materials:
         if material:
             text = clip(json.dumps(dict(material), ensure_ascii=False), limit_bytes=PROMPT_INPUT_BYTES).text
-            sections.append(fence(text, label=label, source=source, token=token))
+            sections.append(delimited(text, label=label, source=source, token=token))
     return "\n\n".join(filter(None, sections))
 
 

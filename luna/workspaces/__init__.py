@@ -1,4 +1,4 @@
-"""Where Lunas work when they must not get into each other's way: a place for each attempt, merged on integration.
+"""Where Lunas work when they must not get into each other's way: a checkout for each attempt, merged on integration.
 
 Here are only the types; `luna.workspaces.opening` opens workspaces, and loads what is needed for that.
 """
@@ -10,8 +10,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from luna.errors import LunaError
 
-Apart: TypeAlias = Literal["copy", "worktree"]
-Isolation: TypeAlias = Literal["in_place", Apart]
+Isolation: TypeAlias = Literal["copy", "worktree"]
+IsolationMode: TypeAlias = Literal["in_place", Isolation]
 
 
 class WorkspaceError(LunaError):
@@ -48,7 +48,7 @@ class ConflictFile:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A part that does not fit what was merged before it. The place holds both sides, with markers where git sets them.
+    """A part that does not fit what was merged before it. Both sides are in the checkout then, marked where git can.
 
     Attributes:
         side: The part.
@@ -75,31 +75,31 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class Applied:
     """Where the result of a run is.
 
     Attributes:
-        landed: Whether it is in the workspace itself now.
+        applied: Whether it is in the workspace itself now.
         where: The branch (worktree) or directory (copy) that holds it; "" when there is nothing but the workspace.
         note: One sentence for people: what was done, or why not and how to get it.
         changed: Paths that differ from the start, relative to the workspace.
     """
 
-    landed: bool
+    applied: bool
     where: str
     note: str
     changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Retained:
     """Something that a run left behind on purpose: work that is in no result.
 
     Attributes:
         run: Id of the run.
-        name: Of the place.
+        name: Of the checkout.
         where: Branch name, or directory.
-        snapshot: What it holds; "" when it is a place with unfinished work.
+        snapshot: What it holds; "" when it is a checkout with unfinished work.
     """
 
     run: str
@@ -109,7 +109,7 @@ class Kept:
 
 
 class Workspaces(Protocol):
-    """The places of one run. All methods raise `WorkspaceError` where the repository refuses.
+    """The checkouts of one run. All methods raise `WorkspaceError` where the repository refuses.
 
     Methods may be called at the same time for different names, and again after a crash with the same arguments.
     """
@@ -122,7 +122,7 @@ class Workspaces(Protocol):
         """
         ...
 
-    async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
+    async def checkout(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
         """The directory to work in, made from `base` if it is not there yet; kept as it is if it is.
 
         Args:
@@ -137,14 +137,14 @@ class Workspaces(Protocol):
         ...
 
     async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
-        """Make the place anew from `base` and merge sides into it in order, up to the first that does not fit.
+        """Make the checkout anew from `base` and merge sides into it in order, up to the first that does not fit.
 
-        The place is left as it is then: merged, or with both sides of the conflict in it.
+        The checkout is left as it is then: merged, or with both sides of the conflict in it.
         """
         ...
 
     async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
-        """Finish the merge of a place in which someone has settled the conflict.
+        """Finish the merge of a checkout in which someone has settled the conflict.
 
         Returns:
             The snapshot, which has both sides as its parents; or the paths in which conflict markers are left.
@@ -152,19 +152,19 @@ class Workspaces(Protocol):
         ...
 
     async def drop(self, name: str) -> None:
-        """Remove the directory of a place. What was taken into snapshots stays. Does nothing if there is none."""
+        """Remove the directory of a checkout. What was taken into snapshots stays. Does nothing if there is none."""
         ...
 
-    async def land(self, snapshot: str, *, base: str) -> Landed:
+    async def apply(self, snapshot: str, *, base: str) -> Applied:
         """Bring a snapshot into the workspace itself, if nothing in it has changed since `base`; else say where it is.
 
         Never changes a file that someone else has changed meanwhile.
         """
         ...
 
-    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+    async def finish(self, *, result: str | None) -> tuple[Retained, ...]:
         """Remove all places of the run and the branches of work that is part of `result`; list what is kept.
 
-        Work that is in no result is never removed. Unfinished work in a place is taken into a snapshot before.
+        Work that is in no result is never removed. Unfinished work in a checkout is taken into a snapshot before.
         """
         ...

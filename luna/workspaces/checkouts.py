@@ -1,6 +1,6 @@
-"""The places of a run: one git worktree for each name, on a branch of its own, kept and removed without losing work.
+"""The checkouts of a run: one git worktree for each name, on a branch of its own, kept and removed without losing work.
 
-Must never read a place's `.git`, which is the worker's, nor remove anything that is in no commit of a branch.
+Must never read a checkout's `.git`, which is the worker's, nor remove anything that is in no commit of a branch.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from luna.workspaces.git import Git, LeftOut, checked_snapshot, files_below, sta
 from luna.workspaces.history import Commit
 
 RESULT: Final = "result"
-"""Name of the place and branch that hold a result which could not be landed."""
+"""Name of the checkout and branch that hold a result which could not be applied."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _READY: Final = "sol.json"
 _OLDER_S: Final = 60
@@ -53,7 +53,7 @@ class Disputed(BaseModel):
 
 
 class Ready(BaseModel):
-    """What a place was when it was handed over. Without this record it is half made, and nobody has worked in it.
+    """What a checkout was when it was handed over. Without this record it is half made, and nobody has worked in it.
 
     Attributes:
         base: The snapshot it was made from.
@@ -73,11 +73,11 @@ class Ready(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Checkout:
     """A worktree.
 
     Attributes:
-        name: Of the place.
+        name: Of the checkout.
         root: Its directory.
         admin: What git keeps about it, in the repository.
         git: For commands in it.
@@ -135,7 +135,7 @@ def _date(root: Path, t: int) -> bool:
 
 
 def is_name(name: str) -> bool:
-    """Tell whether something can be the name of a place or run, so of a directory and of a branch."""
+    """Tell whether something can be the name of a checkout or run, so of a directory and of a branch."""
     return (
         _NAME.fullmatch(name) is not None and ".." not in name and not name.endswith((".", ".lock")) and name != RESULT
     )
@@ -171,13 +171,13 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-class Places:
-    """The places of one run in a repository.
+class Checkouts:
+    """The checkouts of one run in a repository.
 
     Args:
-        git: For the repository that all places share, whatever directory it is about.
+        git: For the repository that all checkouts share, whatever directory it is about.
         run: Id of the run.
-        directory: Where the places are, without symbolic links.
+        directory: Where the checkouts are, without symbolic links.
         ignored: Whether snapshots have files that the repository ignores.
         left_out: What snapshots do not have.
     """
@@ -192,24 +192,24 @@ class Places:
         self._run = run
         self._ignored = ignored
         self._lock = asyncio.Lock()
-        self._alone: set[str] = set()  # places that were made without branches beside theirs
+        self._alone: set[str] = set()  # checkouts that were made without branches beside theirs
 
     def branch(self, name: str) -> str:
-        """The branch of a place, without `refs/heads/`."""
+        """The branch of a checkout, without `refs/heads/`."""
         return f"sol/{self._run}/{name}"
 
     def names(self) -> list[str]:
-        """What there is in the directory, and what git has of places whose directory is gone; in order."""
+        """What there is in the directory, and what git has of checkouts whose directory is gone; in order."""
         found = {path.name for path in self.directory.iterdir()} if self.directory.is_dir() else set()
         found |= {root.name for root in self._recorded() if root.parent == self.directory}
         return sorted(name for name in found if not name.startswith("."))
 
-    def find(self, name: str) -> Place | None:
-        """The place of that name, half made or whole; None if git has none."""
+    def find(self, name: str) -> Checkout | None:
+        """The checkout of that name, half made or whole; None if git has none."""
         root = self.directory / name
         if (admin := self._recorded().get(root)) is None:
             return None
-        return Place(name, root, admin, self.git.within(root, repository=admin))
+        return Checkout(name, root, admin, self.git.within(root, repository=admin))
 
     def _recorded(self) -> dict[Path, Path]:
         """Directories of all worktrees of the repository, and what git has of each."""
@@ -220,21 +220,21 @@ class Places:
                 found[Path(os.path.normpath(record.parent / text)).parent] = record.parent
         return found
 
-    def existing(self, name: str) -> tuple[Place, Ready]:
-        """The place of that name and what was handed over.
+    def existing(self, name: str) -> tuple[Checkout, Ready]:
+        """The checkout of that name and what was handed over.
 
         Raises:
             WorkspaceError: If there is none.
         """
-        place = self.find(name)
-        ready = place.ready if place is not None else None
-        if place is None or ready is None or not place.is_there:
+        checkout = self.find(name)
+        ready = checkout.ready if checkout is not None else None
+        if checkout is None or ready is None or not checkout.is_there:
             raise WorkspaceError(f"There is no place {name!r} in {str(self.directory)!r}; make it first.")
-        place.unlock()
-        return place, ready
+        checkout.unlock()
+        return checkout, ready
 
-    async def make(self, name: str, base: str) -> Place:
-        """Make a place at a snapshot, on its branch. It is half made until it is handed over.
+    async def make(self, name: str, base: str) -> Checkout:
+        """Make a checkout at a snapshot, on its branch. It is half made until it is handed over.
 
         One that is there is put away before. A directory in its way that git knows nothing of is moved aside.
         """
@@ -250,41 +250,41 @@ class Places:
             if root.is_symlink() or (root.exists() and any(root.iterdir())):
                 root.rename(self._free_directory(name))
             root.parent.mkdir(parents=True, exist_ok=True)
-            # One that is checked out elsewhere, or has other work, is brought here only once the place is there.
+            # One that is checked out elsewhere, or has other work, is brought here only once the checkout is there.
             how = ["--detach"] if branch in there else ["--no-track", "-b", self.branch(name)]
             # One at a time: git reads the files of all worktrees, also of one that is half made.
             await self.git.run("worktree", "add", "--quiet", *how, str(root), base)
-        place = self.find(name)
-        if place is None:
+        checkout = self.find(name)
+        if checkout is None:
             raise WorkspaceError(f"git made a worktree in {str(root)!r} that is not there; has somebody removed it?")
-        await self.age(place, base)
+        await self.age(checkout, base)
         if branch in there:
-            await self._settle(place, base)
-        return place
+            await self._settle(checkout, base)
+        return checkout
 
-    async def age(self, place: Place, base: str) -> None:
-        """Date all files of a place a while before a commit: what was only checked out must not pass for new."""
+    async def age(self, checkout: Checkout, base: str) -> None:
+        """Date all files of a checkout a while before a commit: what was only checked out must not pass for new."""
         dated_t = (await self.git.commit(base)).stamp_t - _OLDER_S
-        if await in_thread(_date, place.root, dated_t):
+        if await in_thread(_date, checkout.root, dated_t):
             # Git reads files again whose dates it does not know; many of them now, and not each time.
-            await place.git.ask("update-index", "-q", "--refresh")
+            await checkout.git.ask("update-index", "-q", "--refresh")
 
-    async def take(self, place: Place, ready: Ready, *, message: str, also: str | None = None) -> str:
-        """Bring all that is in a place onto its branch and return the commit.
+    async def take(self, checkout: Checkout, ready: Ready, *, message: str, also: str | None = None) -> str:
+        """Bring all that is in a checkout onto its branch and return the commit.
 
-        Whatever the place is at counts, also where someone has committed, changed branches or begun anew in it.
+        Whatever the checkout is at counts, also where someone has committed, changed branches or begun anew in it.
 
         Args:
-            place: Nobody works in it.
+            checkout: Nobody works in it.
             ready: What it was.
             message: Of the commit, if one is needed.
             also: What the commit is to have in its history besides.
         """
-        git = place.git
-        merged = await git.commit_named("MERGE_HEAD") if await self._is_merged(place) else None
+        git = checkout.git
+        merged = await git.commit_named("MERGE_HEAD") if await self._is_merged(checkout) else None
         tree = await stage(git, ignored=self._ignored, left_out=self.left_out)
-        tip = await self._tip(place.name)
-        head = await self._head(place) or tip or ready.start
+        tip = await self._tip(checkout.name)
+        head = await self._head(checkout) or tip or ready.start
         parents = [head]
         if not git.history.contains(head, ready.start) and (await git.ask("merge-base", head, ready.start)).code != 0:
             parents.append(ready.start)  # somebody has begun a history of its own; it could not be merged
@@ -295,8 +295,8 @@ class Places:
                 break
         else:
             commit = await self.commit(tree, parents, message=message)
-        await self._settle(place, commit)
-        place.forget_half_done()
+        await self._settle(checkout, commit)
+        checkout.forget_half_done()
         return commit
 
     async def commit(self, tree: str, parents: Sequence[str], *, message: str, date: int | None = None) -> str:
@@ -310,7 +310,7 @@ class Places:
         return commit
 
     async def move(self, name: str, commit: str) -> None:
-        """Set the branch of a place. What it had and the commit has not stays on branches `NAME+1`, `NAME+2`."""
+        """Set the branch of a checkout. What it had and the commit has not stays on branches `NAME+1`, `NAME+2`."""
         old = await self._tip(name)
         if old is not None and not await self.git.contains(commit, old):
             kept = await self._set_aside(name)
@@ -323,48 +323,48 @@ class Places:
             await self.git.run("update-ref", f"refs/heads/{self.branch(name)}", commit)
 
     async def tidy(self, name: str, commit: str) -> None:
-        """Remove the branches beside the one of a place that hold nothing but what a commit has."""
+        """Remove the branches beside the one of a checkout that hold nothing but what a commit has."""
         if name in self._alone:
             return
         kept = await self._set_aside(name)
         await self.git.delete_refs({ref: old for ref, old in kept.items() if await self.git.contains(commit, old)})
 
     async def put_away(self, name: str) -> None:
-        """Remove the directory of a place; unfinished work in it is taken onto its branch before."""
-        place = self.find(name)
-        if place is None:
+        """Remove the directory of a checkout; unfinished work in it is taken onto its branch before."""
+        checkout = self.find(name)
+        if checkout is None:
             return
-        if (ready := place.ready) is not None:
-            if place.is_there:
-                place.unlock()
-                if not await self._is_untouched(place, ready):
-                    await self.take(place, ready, message=f"Unfinished work in {name}")
-            elif head := await self.git.commit_named(f"worktrees/{place.admin.name}/HEAD"):
+        if (ready := checkout.ready) is not None:
+            if checkout.is_there:
+                checkout.unlock()
+                if not await self._is_untouched(checkout, ready):
+                    await self.take(checkout, ready, message=f"Unfinished work in {name}")
+            elif head := await self.git.commit_named(f"worktrees/{checkout.admin.name}/HEAD"):
                 await self.move(name, head)
         async with self._lock:
-            await in_thread(self._discard, place)
+            await in_thread(self._discard, checkout)
 
     async def remove(self, name: str) -> None:
         """Remove a directory of the run with whatever is in it."""
-        place = self.find(name)
+        checkout = self.find(name)
         async with self._lock:
-            if place is not None:
-                await in_thread(self._discard, place)
+            if checkout is not None:
+                await in_thread(self._discard, checkout)
             await in_thread(remove, self.directory / name)
 
-    async def _settle(self, place: Place, commit: str) -> None:
-        """Put a place that has the files of a commit onto its branch, at the commit."""
-        await self.move(place.name, commit)
-        if not self._is_on_branch(place):
-            await place.git.run("symbolic-ref", "HEAD", f"refs/heads/{self.branch(place.name)}")
+    async def _settle(self, checkout: Checkout, commit: str) -> None:
+        """Put a checkout that has the files of a commit onto its branch, at the commit."""
+        await self.move(checkout.name, commit)
+        if not self._is_on_branch(checkout):
+            await checkout.git.run("symbolic-ref", "HEAD", f"refs/heads/{self.branch(checkout.name)}")
 
-    def _is_on_branch(self, place: Place) -> bool:
-        """Tell whether a place has its own branch checked out."""
-        return (place.admin / "HEAD").read_bytes() == f"ref: refs/heads/{self.branch(place.name)}\n".encode()
+    def _is_on_branch(self, checkout: Checkout) -> bool:
+        """Tell whether a checkout has its own branch checked out."""
+        return (checkout.admin / "HEAD").read_bytes() == f"ref: refs/heads/{self.branch(checkout.name)}\n".encode()
 
-    async def _head(self, place: Place) -> str | None:
-        """The commit that a place is at; None if there is none."""
-        return await (self._tip(place.name) if self._is_on_branch(place) else place.git.commit_named("HEAD"))
+    async def _head(self, checkout: Checkout) -> str | None:
+        """The commit that a checkout is at; None if there is none."""
+        return await (self._tip(checkout.name) if self._is_on_branch(checkout) else checkout.git.commit_named("HEAD"))
 
     async def _is_snapshot(self, commit: str, tree: str, parents: Sequence[str]) -> bool:
         """Tell whether a commit has these files, and these others in its history."""
@@ -372,14 +372,14 @@ class Places:
             return False
         return all([await self.git.contains(commit, parent) for parent in parents])
 
-    async def _is_merged(self, place: Place) -> bool:
-        """Tell whether somebody has begun a merge in a place and settled all its conflicts, but not concluded it."""
-        return place.is_merging and not await place.git.run("ls-files", "--unmerged")
+    async def _is_merged(self, checkout: Checkout) -> bool:
+        """Tell whether somebody has begun a merge in a checkout and settled all its conflicts, but not concluded it."""
+        return checkout.is_merging and not await checkout.git.run("ls-files", "--unmerged")
 
-    async def _is_untouched(self, place: Place, ready: Ready) -> bool:
-        if await self._head(place) != ready.start:
+    async def _is_untouched(self, checkout: Checkout, ready: Ready) -> bool:
+        if await self._head(checkout) != ready.start:
             return False
-        return await stage(place.git, ignored=self._ignored, left_out=self.left_out) == ready.tree
+        return await stage(checkout.git, ignored=self._ignored, left_out=self.left_out) == ready.tree
 
     async def _tip(self, name: str) -> str | None:
         ref = f"refs/heads/{self.branch(name)}"
@@ -391,12 +391,12 @@ class Places:
     async def _set_aside(self, name: str) -> dict[str, str]:
         return await self.git.refs(f"refs/heads/{self.branch(name)}+*")
 
-    def _discard(self, place: Place) -> None:
-        # In this order each step can be cut off: without its record a place counts as half made, and is found by git's.
-        (place.admin / _READY).unlink(missing_ok=True)
-        (place.admin / "locked").unlink(missing_ok=True)
-        remove(place.root)
-        remove(place.admin)
+    def _discard(self, checkout: Checkout) -> None:
+        # In this order each step can be cut off: without its record it counts as half made, and is found by git's.
+        (checkout.admin / _READY).unlink(missing_ok=True)
+        (checkout.admin / "locked").unlink(missing_ok=True)
+        remove(checkout.root)
+        remove(checkout.admin)
 
     def _free_directory(self, name: str) -> Path:
         number = 1

@@ -1,6 +1,6 @@
-"""Places as copies of a directory that need be no repository, kept in a private one below `home`.
+"""Checkouts as copies of a directory that need be no repository, kept in a private one below `home`.
 
-Must never change the workspace before its result lands, and then no file that somebody else has changed meanwhile.
+Must never change the workspace before its result is applied, and then no file that somebody else has changed meanwhile.
 """
 
 import os
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from luna.process.execute import ProcessRegistry
-from luna.workspaces import Kept, Landed, WorkspaceError
+from luna.workspaces import Applied, Retained, WorkspaceError
 from luna.workspaces.checkouts import RESULT, Ready, remove
 from luna.workspaces.files import Change, Entry, bring, foreign, in_thread, told
 from luna.workspaces.git import author, check_version, checked_snapshot, fields, files_below, joined, some
-from luna.workspaces.isolated import GitSpaces, Opened, named_in
+from luna.workspaces.isolated import GitWorkspaces, Opened, named_in
 
 MAX_BYTES: Final = 2 << 30
 MAX_FILES: Final = 200_000
@@ -34,8 +34,8 @@ _ATTRIBUTES: Final = "* -text !eol !filter !ident !working-tree-encoding\n"
 """Files come out of the repository byte for byte as they went in, whatever the workspace's own attributes say."""
 
 
-class CopySpaces(GitSpaces):
-    """Places as copies of a directory, whether it is a repository or not, with ignored files and uncommitted changes.
+class CopyWorkspaces(GitWorkspaces):
+    """Checkouts as copies of a directory, repository or not, with ignored files and uncommitted changes.
 
     Not copied: `.git`, what is in `home`, byproducts such as `__pycache__`, empty directories, sockets and devices.
 
@@ -79,32 +79,34 @@ class CopySpaces(GitSpaces):
         git = replace(opened.main, options=options).with_new_index(self._repository / "begin.index")
         await git.run("update-index", "-z", "--add", "--remove", "--stdin", stdin=joined(files))
         tree = await git.line("write-tree")
-        base = await opened.places.commit(tree, [], message="The workspace as the run began", date=_BEGUN_T)
-        await opened.places.git.run("update-ref", self._base_ref, base)
+        base = await opened.checkouts.commit(tree, [], message="The workspace as the run began", date=_BEGUN_T)
+        await opened.checkouts.git.run("update-ref", self._base_ref, base)
         return base
 
     @told
-    async def land(self, snapshot: str, *, base: str) -> Landed:
+    async def apply(self, snapshot: str, *, base: str) -> Applied:
         """See `Workspaces`. Files in the workspace are replaced one by one, each at once."""
         opened = await self._open()
         changes = await self._changes(opened, base, snapshot)
         names = tuple(named_in(opened.prefix, path) for path in changes)
         if not changes:
-            return Landed(landed=True, where="", note="The result changes no file.")
+            return Applied(applied=True, where="", note="The result changes no file.")
         if others := await in_thread(foreign, self._workspace, changes):
             source = await self._result(opened, snapshot)
             why = f"since these files have changed meanwhile: {some(others)}"
             note = f"The result is in {str(source)!r} only, {why}"
-            return Landed(landed=False, where=str(source), note=note, changed=names)
+            return Applied(applied=False, where=str(source), note=note, changed=names)
         await self._bring(opened, snapshot, changes)
-        await opened.places.remove(RESULT)
-        await opened.places.git.delete_refs(await opened.places.git.refs(f"refs/heads/{opened.places.branch(RESULT)}"))
+        await opened.checkouts.remove(RESULT)
+        await opened.checkouts.git.delete_refs(
+            await opened.checkouts.git.refs(f"refs/heads/{opened.checkouts.branch(RESULT)}")
+        )
         files = f"{len(names)} changed file{'' if len(names) == 1 else 's'}"
         note = f"The result was brought into the workspace: {files}."
-        return Landed(landed=True, where="", note=note, changed=names)
+        return Applied(applied=True, where="", note=note, changed=names)
 
     @told
-    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+    async def finish(self, *, result: str | None) -> tuple[Retained, ...]:
         """See `Workspaces`."""
         if self._repository.is_dir():
             return await super().finish(result=result)
@@ -126,8 +128,8 @@ class CopySpaces(GitSpaces):
         there = self._workspace if self._workspace.is_dir() else self._repository  # what is kept outlives a workspace
         options = await author(replace(self._git, directory=there))
         git = replace(self._git, repository=self._repository, options=options)
-        places = self._places(replace(git, directory=self._repository), root=self._workspace, ignored=True)
-        return Opened(places, git.within(self._workspace))
+        checkouts = self._checkouts(replace(git, directory=self._repository), root=self._workspace, ignored=True)
+        return Opened(checkouts, git.within(self._workspace))
 
     async def _make_repository(self) -> None:
         new = self._repository.with_name(f"{_REPOSITORY}.new")
@@ -144,7 +146,7 @@ class CopySpaces(GitSpaces):
     def _all_files(self, opened: Opened) -> list[bytes]:
         paths: list[bytes] = []
         total_bytes = 0
-        for path, size_bytes in files_below(os.fsencode(self._workspace), b"", opened.places.left_out):
+        for path, size_bytes in files_below(os.fsencode(self._workspace), b"", opened.checkouts.left_out):
             paths.append(path)
             total_bytes += size_bytes
             if total_bytes > self._max_bytes or len(paths) > self._max_files:
@@ -156,7 +158,7 @@ class CopySpaces(GitSpaces):
 
     async def _changes(self, opened: Opened, base: str, snapshot: str) -> dict[bytes, Change]:
         words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames")
-        out = fields(await opened.places.git.run(*words, checked_snapshot(base), checked_snapshot(snapshot)))
+        out = fields(await opened.checkouts.git.run(*words, checked_snapshot(base), checked_snapshot(snapshot)))
         changes: dict[bytes, Change] = {}
         for about, path in zip(out[::2], out[1::2], strict=True):
             old_mode, new_mode, old, new, _ = about.decode().removeprefix(":").split(" ")
@@ -176,13 +178,13 @@ class CopySpaces(GitSpaces):
 
     async def _result(self, opened: Opened, snapshot: str) -> Path:
         """The directory with the result, made if it is not there."""
-        place = opened.places.find(RESULT)
-        ready = place.ready if place is not None else None
-        if place is None or ready is None or ready.base != snapshot or not place.is_there:
-            place = await opened.places.make(RESULT, snapshot)
-            tree = await place.git.line("rev-parse", "HEAD^{tree}")
-            place.hand_over(Ready(base=snapshot, start=snapshot, tree=tree))
-        return place.root
+        checkout = opened.checkouts.find(RESULT)
+        ready = checkout.ready if checkout is not None else None
+        if checkout is None or ready is None or ready.base != snapshot or not checkout.is_there:
+            checkout = await opened.checkouts.make(RESULT, snapshot)
+            tree = await checkout.git.line("rev-parse", "HEAD^{tree}")
+            checkout.hand_over(Ready(base=snapshot, start=snapshot, tree=tree))
+        return checkout.root
 
 
 def _entry(mode: str, blob: str) -> Entry | None:

@@ -140,7 +140,7 @@ def _hash(handle: int, name: bytes, size_bytes: int) -> str:
 def foreign(root: Path, changes: Mapping[bytes, Change]) -> list[bytes]:
     """The paths that somebody else has changed: they are neither as before nor as afterwards.
 
-    Files may be in any mixture of both, which is how a landing that was cut off leaves them.
+    Files may be in any mixture of both, which is how an application that was cut off leaves them.
     """
     return [change.path for change in changes.values() if not _is_expected(root, change, changes)]
 

@@ -43,7 +43,7 @@ _SNAPSHOT: Final = re.compile(r"[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitResult:
     """How one git command ended.
 
     Attributes:
@@ -90,7 +90,7 @@ class Git:
         """The same for the files of a directory."""
         return replace(self, directory=work_tree, work_tree=work_tree, repository=repository or self.repository)
 
-    async def ask(self, *words: str, stdin: bytes = b"", date: str | None = None) -> Answer:
+    async def ask(self, *words: str, stdin: bytes = b"", date: str | None = None) -> GitResult:
         """Run a command whose exit code tells something.
 
         Args:
@@ -124,7 +124,7 @@ class Git:
                 f"git {words[0]} in {str(self.directory)!r} did not run to its end ({result.kind}): "
                 f"{result.error or error or 'no message'}"
             )
-        return Answer(result.exit_code, result.stdout, error)
+        return GitResult(result.exit_code, result.stdout, error)
 
     async def run(self, *words: str, stdin: bytes = b"", date: str | None = None) -> bytes:
         """Run a command that must succeed and return its output.

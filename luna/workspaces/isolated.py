@@ -1,4 +1,4 @@
-"""Workspaces of a run that keeps attempts apart: a place for each, merged in order, brought back at the end."""
+"""Workspaces of a run that keeps attempts apart: a checkout for each, merged in order, brought back at the end."""
 
 import asyncio
 import logging
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from luna.process.execute import ProcessRegistry
-from luna.workspaces import Conflict, ConflictFile, Kept, Merge, Side, WorkspaceError
-from luna.workspaces.checkouts import RESULT, Disputed, Place, Places, Ready, checked_name, remove
+from luna.workspaces import Conflict, ConflictFile, Merge, Retained, Side, WorkspaceError
+from luna.workspaces.checkouts import RESULT, Checkout, Checkouts, Disputed, Ready, checked_name, remove
 from luna.workspaces.files import in_thread, read_file, told
 from luna.workspaces.git import Git, LeftOut, checked_snapshot, fields, is_byproduct, shown
 
@@ -32,49 +32,51 @@ _STAGES: Final = {b"1": "base", b"2": "ours", b"3": "theirs"}
 
 
 async def merge_side(
-    places: Places, place: Place, side: Side, *, head: str, message: str
+    checkouts: Checkouts, checkout: Checkout, side: Side, *, head: str, message: str
 ) -> tuple[str, tuple[Disputed, ...]]:
-    """Merge a side into a place on its branch, without other changes in it.
+    """Merge a side into a checkout on its branch, without other changes in it.
 
     Args:
-        places: What the place belongs to.
-        place: Where.
+        checkouts: What the checkout belongs to.
+        checkout: Where.
         side: What.
-        head: The commit that the place is at.
+        head: The commit that the checkout is at.
         message: Of the commit, if one is needed.
 
     Returns:
-        The commit that the place is at now; and where the side does not fit, and then the place has both sides with
-        markers.
+        The commit that the checkout is at now; and where the side does not fit: then the checkout has both
+        sides with markers.
 
     Raises:
         WorkspaceError: If git cannot merge it for another reason than a conflict.
     """
-    git, theirs = place.git, checked_snapshot(side.snapshot)
+    git, theirs = checkout.git, checked_snapshot(side.snapshot)
     if await git.contains(head, theirs):
         return head, ()
     if await git.contains(theirs, head):
         await git.run("merge", "--quiet", "--ff-only", theirs)
         return theirs, ()
-    if disputed := await start_merge(place, theirs):
+    if disputed := await start_merge(checkout, theirs):
         return head, disputed
     tree = await git.line("write-tree")
     date = max((await git.commit(head)).stamp_t, (await git.commit(theirs)).stamp_t)
     text = f"{message}\n\nPart: {side.label}"
-    commit = await places.commit(tree, [head, theirs], message=text, date=date)
+    commit = await checkouts.commit(tree, [head, theirs], message=text, date=date)
     await git.run("update-ref", "HEAD", commit)
-    place.forget_half_done()
+    checkout.forget_half_done()
     return commit, ()
 
 
-async def start_merge(place: Place, theirs: str) -> tuple[Disputed, ...]:
-    """Merge a commit into the files of a place without concluding it; tell where they conflict."""
-    answer = await place.git.ask(*_MERGE, theirs)
+async def start_merge(checkout: Checkout, theirs: str) -> tuple[Disputed, ...]:
+    """Merge a commit into the files of a checkout without concluding it; tell where they conflict."""
+    answer = await checkout.git.ask(*_MERGE, theirs)
     if answer.code == 0:
         return ()
-    if disputed := await _disputed(place.git):
+    if disputed := await _disputed(checkout.git):
         return disputed
-    raise WorkspaceError(f"git cannot merge {theirs!r} in {str(place.root)!r}: {answer.error or answer.out.decode()}")
+    raise WorkspaceError(
+        f"git cannot merge {theirs!r} in {str(checkout.root)!r}: {answer.error or answer.out.decode()}"
+    )
 
 
 async def _disputed(git: Git) -> tuple[Disputed, ...]:
@@ -104,22 +106,22 @@ async def conflict_files(
     )
 
 
-async def unsettled(place: Place, disputed: Sequence[Disputed], *, theirs: str) -> tuple[bytes, ...]:
+async def unsettled(checkout: Checkout, disputed: Sequence[Disputed], *, theirs: str) -> tuple[bytes, ...]:
     """The files in conflict in which markers are left: lines that are in none of their sides.
 
     Args:
-        place: Where the merge has stopped.
+        checkout: Where the merge has stopped.
         disputed: The files.
         theirs: The commit that did not fit; git ends each conflict with its id.
     """
     end = re.compile(rb"^>+ %b(?=[:\r\n]|\Z)" % theirs.encode(), re.MULTILINE)
-    contents = await _contents(place.git, disputed, limit_bytes=_SEARCHED_BYTES)
+    contents = await _contents(checkout.git, disputed, limit_bytes=_SEARCHED_BYTES)
     # Where both sides have moved a file, git's markers are in what it gives as a side.
     marks = {blob: _marks(b"" if end.search(content) else content) for blob, content in contents.items()}
     none = _marks(b"")
     found = []
     for one in disputed:
-        content = read_file(place.root, one.raw_path, limit_bytes=_SEARCHED_BYTES) or b""
+        content = read_file(checkout.root, one.raw_path, limit_bytes=_SEARCHED_BYTES) or b""
         now = _marks(content)
         sides = zip(*(marks.get(blob, none) for blob in (one.base, one.ours, one.theirs)), strict=True)
         # Both sides may have brought in a heading underlined with seven "=", which looks like a marker.
@@ -170,23 +172,23 @@ class Opened:
     """A repository found or made.
 
     Attributes:
-        places: The run's places in it.
-        main: Git for the workspace's own files, not those of a place.
+        checkouts: The run's checkouts in it.
+        main: Git for the workspace's own files, not those of a checkout.
         prefix: Where the workspace is in it; "." when it is its root.
     """
 
-    places: Places
+    checkouts: Checkouts
     main: Git
     prefix: str = "."
 
 
-class GitSpaces(ABC):
-    """Places of one run in a git repository.
+class GitWorkspaces(ABC):
+    """Checkouts of one run in a git repository.
 
     Args:
         workspace: Where the task's files are.
         run: Id of the run.
-        home: The `.sol` directory; places are below it.
+        home: The `.sol` directory; checkouts are below it.
         registry: Where running git commands are recorded; None: below `home`.
     """
 
@@ -232,104 +234,104 @@ class GitSpaces(ABC):
     def _prepare(self, opened: Opened) -> None:
         parent = self._directory.parent
         parent.mkdir(parents=True, exist_ok=True)
-        (parent / ".gitignore").write_text("*\n")  # places are no files of the repository that `home` may be in
-        for lock in self._locks(opened.places.repository):
+        (parent / ".gitignore").write_text("*\n")  # checkouts are no files of the repository that `home` may be in
+        for lock in self._locks(opened.checkouts.repository):
             lock.unlink(missing_ok=True)
 
-    def _places(self, repository: Git, *, root: Path, ignored: bool) -> Places:
-        """The run's places in a repository whose files are below `root`."""
+    def _checkouts(self, repository: Git, *, root: Path, ignored: bool) -> Checkouts:
+        """The run's checkouts in a repository whose files are below `root`."""
         home = self._home.relative_to(root) if self._home.is_relative_to(root) else None
         left_out = is_byproduct if home is None else _with_home_left_out(bytes(home))
-        return Places(repository, run=self.run, directory=self._directory, ignored=ignored, left_out=left_out)
+        return Checkouts(repository, run=self.run, directory=self._directory, ignored=ignored, left_out=left_out)
 
     @told
-    async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
+    async def checkout(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
         """See `Workspaces`."""
         opened = await self._open()
-        places = opened.places
-        place = places.find(checked_name(name))
-        if place is None or place.ready is None or not place.is_there:
-            place = await places.make(name, base)
+        checkouts = opened.checkouts
+        checkout = checkouts.find(checked_name(name))
+        if checkout is None or checkout.ready is None or not checkout.is_there:
+            checkout = await checkouts.make(name, base)
             head = base
             for side in also:
-                head, disputed = await merge_side(places, place, side, head=head, message=f"Start of {name}")
+                head, disputed = await merge_side(checkouts, checkout, side, head=head, message=f"Start of {name}")
                 if disputed:
-                    await place.git.run("reset", "--hard", "--quiet")
+                    await checkout.git.run("reset", "--hard", "--quiet")
             if also:
-                await places.age(place, base)
-            await self._hand_over(places, place, base, head)
-        inside = place.root / opened.prefix
+                await checkouts.age(checkout, base)
+            await self._hand_over(checkouts, checkout, base, head)
+        inside = checkout.root / opened.prefix
         await in_thread(inside.mkdir, parents=True, exist_ok=True)  # git has no empty directories
         return inside
 
     @told
     async def keep(self, name: str, *, message: str) -> str:
         """See `Workspaces`."""
-        places = (await self._open()).places
-        place, ready = places.existing(checked_name(name))
-        taken = await places.take(place, ready, message=message)
-        same = taken == ready.start or await place.git.contains(ready.start, taken)
+        checkouts = (await self._open()).checkouts
+        checkout, ready = checkouts.existing(checked_name(name))
+        taken = await checkouts.take(checkout, ready, message=message)
+        same = taken == ready.start or await checkout.git.contains(ready.start, taken)
         return ready.start if same else taken
 
     @told
     async def merge(self, name: str, *, base: str, sides: Sequence[Side], message: str) -> Merge:
         """See `Workspaces`."""
         opened = await self._open()
-        places = opened.places
-        place = await places.make(checked_name(name), base)
+        checkouts = opened.checkouts
+        checkout = await checkouts.make(checked_name(name), base)
         merged: list[str] = []
         head = base
         for side in sides:
-            head, disputed = await merge_side(places, place, side, head=head, message=message)
+            head, disputed = await merge_side(checkouts, checkout, side, head=head, message=message)
             if disputed:
-                await self._hand_over(places, place, base, head, theirs=side.snapshot, disputed=disputed)
-                files = await conflict_files(place.git, disputed, named=partial(named_in, opened.prefix))
+                await self._hand_over(checkouts, checkout, base, head, theirs=side.snapshot, disputed=disputed)
+                files = await conflict_files(checkout.git, disputed, named=partial(named_in, opened.prefix))
                 return Merge(head, tuple(merged), Conflict(side, files))
             merged.append(side.label)
-        await self._hand_over(places, place, base, head)
+        await self._hand_over(checkouts, checkout, base, head)
         return Merge(head, tuple(merged))
 
     @told
     async def resolve(self, name: str, *, message: str) -> str | tuple[str, ...]:
         """See `Workspaces`."""
         opened = await self._open()
-        place, ready = opened.places.existing(checked_name(name))
+        checkout, ready = opened.checkouts.existing(checked_name(name))
         if not ready.theirs:
             raise WorkspaceError(f"The merge in {name!r} had no conflict; take it with `keep`.")
-        head = await place.git.line("rev-parse", "HEAD")
-        if not place.is_merging and not await place.git.contains(head, ready.theirs):
+        head = await checkout.git.line("rev-parse", "HEAD")
+        if not checkout.is_merging and not await checkout.git.contains(head, ready.theirs):
             # Whoever should have settled it has given the merge up; its own result would be without the other side.
-            if head == ready.start and not await place.git.run("status", "--porcelain"):
-                await start_merge(place, ready.theirs)
+            if head == ready.start and not await checkout.git.run("status", "--porcelain"):
+                await start_merge(checkout, ready.theirs)
             return tuple(named_in(opened.prefix, one.raw_path) for one in ready.disputed)
-        if left := await unsettled(place, ready.disputed, theirs=ready.theirs):
+        if left := await unsettled(checkout, ready.disputed, theirs=ready.theirs):
             return tuple(named_in(opened.prefix, path) for path in left)
-        return await opened.places.take(place, ready, message=message, also=ready.theirs)
+        return await opened.checkouts.take(checkout, ready, message=message, also=ready.theirs)
 
     @told
     async def drop(self, name: str) -> None:
-        """See `Workspaces`. Unfinished work is taken onto the branch of the place before."""
-        await (await self._open()).places.put_away(checked_name(name))
+        """See `Workspaces`. Unfinished work is taken onto the branch of the checkout before."""
+        await (await self._open()).checkouts.put_away(checked_name(name))
 
     @told
-    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+    async def finish(self, *, result: str | None) -> tuple[Retained, ...]:
         """See `Workspaces`."""
         opened = await self._open()
-        places = opened.places
-        for name in places.names():
+        checkouts = opened.checkouts
+        for name in checkouts.names():
             if name != RESULT:
                 try:
-                    await places.put_away(name)
+                    await checkouts.put_away(name)
                 except (OSError, WorkspaceError) as error:
                     _log.warning("Place %r of run %s stays: %s", name, self.run, error)
-        refs = await places.git.refs(*self._patterns, self._base_ref)
+        refs = await checkouts.git.refs(*self._patterns, self._base_ref)
         base = refs.pop(self._base_ref, None)
         needless = await self._needless(opened, refs, result=result, base=base)
-        if needless.keys() == refs.keys() and not places.names():
+        if needless.keys() == refs.keys() and not checkouts.names():
             await self._forget(opened, refs if base is None else refs | {self._base_ref: base})
-            kept: tuple[Kept, ...] = ()
+            kept: tuple[Retained, ...] = ()
         else:
-            await places.git.delete_refs(needless)
+            await checkouts.git.delete_refs(needless)
             kept = await self._kept(opened)
         self._forget_commands()
         return kept
@@ -338,8 +340,8 @@ class GitSpaces(ABC):
         self, opened: Opened, refs: dict[str, str], *, result: str | None, base: str | None
     ) -> dict[str, str]:
         """Those branches that hold nothing but what the result, the start or the workspace's own branch has."""
-        git = opened.places.git
-        in_result = f"refs/heads/{opened.places.branch(RESULT)}"
+        git = opened.checkouts.git
+        in_result = f"refs/heads/{opened.checkouts.branch(RESULT)}"
         needless: dict[str, str] = {}
         for whole in filter(None, (result, base)):
             needless |= await self._merged(git, refs, needless, whole)
@@ -361,8 +363,8 @@ class GitSpaces(ABC):
         return {ref: commit for ref, commit in rest.items() if known[ref]}
 
     @told
-    async def kept(self) -> tuple[Kept, ...]:
-        """List the places and branches that are there now; changes nothing, so the run may be going on.
+    async def kept(self) -> tuple[Retained, ...]:
+        """List the checkouts and branches that are there now; changes nothing, so the run may be going on.
 
         A run that has not come to either, or was killed before it could, has at least its start.
         """
@@ -370,29 +372,29 @@ class GitSpaces(ABC):
         kept = await self._kept(opened)
         if kept:
             return kept
-        base = await opened.places.git.commit_named(self._base_ref)
-        return (Kept(self.run, "start", str(self._directory) if base is None else self._base_ref, base or ""),)
+        base = await opened.checkouts.git.commit_named(self._base_ref)
+        return (Retained(self.run, "start", str(self._directory) if base is None else self._base_ref, base or ""),)
 
     @told
     async def remove_all(self) -> None:
-        """Remove all places and branches with whatever is in them."""
+        """Remove all checkouts and branches with whatever is in them."""
         opened = await self._open()
-        for name in opened.places.names():
-            await opened.places.remove(name)
-        await self._forget(opened, await opened.places.git.refs(*self._patterns, self._base_ref))
+        for name in opened.checkouts.names():
+            await opened.checkouts.remove(name)
+        await self._forget(opened, await opened.checkouts.git.refs(*self._patterns, self._base_ref))
         self._forget_commands()
 
-    async def _kept(self, opened: Opened) -> tuple[Kept, ...]:
-        places = opened.places
-        refs = await places.git.refs(*self._patterns)
-        tips = {ref.removeprefix(f"refs/heads/{places.branch('')}"): (ref, commit) for ref, commit in refs.items()}
-        kept = [Kept(self.run, name, str(places.directory / name), "") for name in places.names()]
-        return (*kept, *(Kept(self.run, name, self._where(ref), commit) for name, (ref, commit) in tips.items()))
+    async def _kept(self, opened: Opened) -> tuple[Retained, ...]:
+        checkouts = opened.checkouts
+        refs = await checkouts.git.refs(*self._patterns)
+        tips = {ref.removeprefix(f"refs/heads/{checkouts.branch('')}"): (ref, commit) for ref, commit in refs.items()}
+        kept = [Retained(self.run, name, str(checkouts.directory / name), "") for name in checkouts.names()]
+        return (*kept, *(Retained(self.run, name, self._where(ref), commit) for name, (ref, commit) in tips.items()))
 
     async def _forget(self, opened: Opened, refs: dict[str, str]) -> None:
         """Remove what is left once nothing is kept."""
-        if not opened.places.repository.is_relative_to(self._directory):  # or it goes as well
-            await opened.places.git.delete_refs(refs)
+        if not opened.checkouts.repository.is_relative_to(self._directory):  # or it goes as well
+            await opened.checkouts.git.delete_refs(refs)
         await self._remove_directory()
         self._opened = None
 
@@ -409,21 +411,21 @@ class GitSpaces(ABC):
 
     async def _hand_over(
         self,
-        places: Places,
-        place: Place,
+        checkouts: Checkouts,
+        checkout: Checkout,
         base: str,
         start: str,
         *,
         theirs: str = "",
         disputed: tuple[Disputed, ...] = (),
     ) -> None:
-        """Record that a place is made, and at which commit it is."""
+        """Record that a checkout is made, and at which commit it is."""
         if disputed:
-            tree = await place.git.line("rev-parse", "AUTO_MERGE")
+            tree = await checkout.git.line("rev-parse", "AUTO_MERGE")
         else:
-            tree = (await place.git.commit(start)).tree
-        await places.tidy(place.name, start)
-        place.hand_over(Ready(base=base, start=start, tree=tree, theirs=theirs, disputed=disputed))
+            tree = (await checkout.git.commit(start)).tree
+        await checkouts.tidy(checkout.name, start)
+        checkout.hand_over(Ready(base=base, start=start, tree=tree, theirs=theirs, disputed=disputed))
 
 
 def _with_home_left_out(home: bytes) -> LeftOut:

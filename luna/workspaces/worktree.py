@@ -1,4 +1,4 @@
-"""Places that are git worktrees, and how a change to a repository is undone."""
+"""Checkouts that are git worktrees, and how a change to a repository is undone."""
 
 import os
 from collections.abc import Iterable
@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from luna.workspaces import Landed, WorkspaceError
+from luna.workspaces import Applied, WorkspaceError
 from luna.workspaces.checkouts import RESULT, remove
 from luna.workspaces.files import Change, Entry, bring, in_thread, read_file, state, told
 from luna.workspaces.git import Git, author, check_version, checked_snapshot, fields, joined, some
-from luna.workspaces.isolated import GitSpaces, Opened, named_in
+from luna.workspaces.isolated import GitWorkspaces, Opened, named_in
 
 _WHOLE_FILE: Final = 1 << 27
 
@@ -90,10 +90,10 @@ _IN_PROGRESS: Final = {
 _OR_COPY: Final = "or choose the isolation 'copy'"
 
 
-class WorktreeSpaces(GitSpaces):
-    """Places as git worktrees below `home`; the workspace is a git repository or a directory in one.
+class WorktreeWorkspaces(GitWorkspaces):
+    """Checkouts as git worktrees below `home`; the workspace is a git repository or a directory in one.
 
-    A place starts with what is committed. Neither places nor snapshots have ignored files.
+    A checkout starts with what is committed. Neither checkouts nor snapshots have ignored files.
     """
 
     @told
@@ -111,31 +111,31 @@ class WorktreeSpaces(GitSpaces):
                 f"Repository {str(main.directory)!r} has changes that are not committed: {some(dirty)}; "
                 f"commit, stash or ignore them, {_OR_COPY}."
             )
-        await opened.places.git.run("update-ref", self._base_ref, head)
+        await opened.checkouts.git.run("update-ref", self._base_ref, head)
         return head
 
     @told
-    async def land(self, snapshot: str, *, base: str) -> Landed:
+    async def apply(self, snapshot: str, *, base: str) -> Applied:
         """See `Workspaces`. In the workspace it is a fast-forward of whatever is checked out there."""
         opened = await self._open()
-        main, places = opened.main, opened.places
+        main, checkouts = opened.main, opened.checkouts
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
         paths = fields(await main.run(*words, checked_snapshot(base), checked_snapshot(snapshot)))
         names = tuple(named_in(opened.prefix, path) for path in paths)
         head = await main.commit_named("HEAD")
         if head is not None and await main.contains(head, snapshot):
             note = "The result is in the workspace." if paths else "The result changes no file."
-            return Landed(landed=True, where="", note=note, changed=names)
+            return Applied(applied=True, where="", note=note, changed=names)
         why = "another commit is checked out now"
         if head == base:
             why = await self._fast_forward(opened, base, snapshot)
         if not why:
             note = f"The workspace was fast-forwarded from {base[:12]} to {snapshot[:12]}."
-            return Landed(landed=True, where="", note=note, changed=names)
-        await places.move(RESULT, snapshot)
-        branch = places.branch(RESULT)
+            return Applied(applied=True, where="", note=note, changed=names)
+        await checkouts.move(RESULT, snapshot)
+        branch = checkouts.branch(RESULT)
         note = f"The result is on branch {branch} only, since {why}; get it with: git merge {branch}"
-        return Landed(landed=False, where=branch, note=note, changed=names)
+        return Applied(applied=False, where=branch, note=note, changed=names)
 
     def _locks(self, repository: Path) -> Iterable[Path]:
         return (*repository.glob(f"refs/heads/sol/{self.run}/*.lock"), *repository.glob(f"refs/sol/{self.run}/*.lock"))
@@ -158,8 +158,8 @@ class WorktreeSpaces(GitSpaces):
         top = Path(await self._git.line("rev-parse", "--show-toplevel"))
         common = Path(await self._git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
         main = replace(self._git, directory=top, options=await author(self._git))
-        places = self._places(replace(main, directory=common, repository=common), root=top, ignored=False)
-        return Opened(places, main, self._workspace.relative_to(top).as_posix())
+        checkouts = self._checkouts(replace(main, directory=common, repository=common), root=top, ignored=False)
+        return Opened(checkouts, main, self._workspace.relative_to(top).as_posix())
 
     async def _check_repository(self, main: Git, prefix: str) -> None:
         """Refuse what worktrees cannot keep apart, or would lose."""
@@ -188,7 +188,7 @@ class WorktreeSpaces(GitSpaces):
         """Paths with changes that are not committed, and new files, but for byproducts and what is in `home`."""
         words = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
         paths = [entry[3:] for entry in fields(await opened.main.run(*words))]
-        return [path for path in paths if not opened.places.left_out(path.rstrip(b"/"))]
+        return [path for path in paths if not opened.checkouts.left_out(path.rstrip(b"/"))]
 
     async def _fast_forward(self, opened: Opened, base: str, snapshot: str) -> str:
         """Fast-forward the workspace; say why not if that cannot be."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from luna.errors import LunaError, WeightsError
-from luna.workspaces import Isolation
+from luna.workspaces import IsolationMode
 from sol.errors import ConflictError, NotFoundError, PlannerError, SolError, StoreError, UsageError
 
 DEBUG = "SOL_DEBUG"
@@ -89,7 +89,7 @@ Workspace = Annotated[
     typer.Option("--workspace", metavar="DIR", help="Directory to work in: the task file's own, or the current one."),
 ]
 Isolated = Annotated[
-    Isolation | None,
+    IsolationMode | None,
     typer.Option(
         "--isolation", metavar="HOW", help="How Lunas are kept apart, in place of the task's: in_place, copy, worktree."
     ),

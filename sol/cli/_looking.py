@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from luna.workspaces import Kept
-from luna.workspaces.opening import list_kept as kept_below
-from luna.workspaces.opening import remove_kept
+from luna.workspaces import Retained
+from luna.workspaces.opening import list_retained as retained_below
+from luna.workspaces.opening import remove_retained
 from sol.cli import _output
 from sol.cli._output import Shown, check_output, has_store, holder, holder_of, require_store, where, write_results
 from sol.cli._work import node_of, somebody
@@ -123,9 +123,9 @@ async def _serve(sol: Sol, run_id: str | None, *, port: int, again: str) -> None
 _PAGE = 200
 
 
-def list_kept(sol: Sol, *, as_json: bool) -> None:
+def list_retained(sol: Sol, *, as_json: bool) -> None:
     """Print what runs have kept, by run."""
-    found = asyncio.run(_all_kept(sol)) if has_store(sol) else []
+    found = asyncio.run(_all_retained(sol)) if has_store(sol) else []
     if as_json:
         for status, one in found:
             data = {"run": one.run, "status": status, "place": one.name, "where": one.where, "snapshot": one.snapshot}
@@ -154,39 +154,39 @@ def clean(sol: Sol, run: str) -> None:
         typer.echo("There was nothing to remove.", err=True)
 
 
-async def _clean(sol: Sol, run: str) -> tuple[Kept, ...]:
+async def _clean(sol: Sol, run: str) -> tuple[Retained, ...]:
     async with sol.open_journal() as journal:
         try:
             found = await journal.resolve(run)
         except NotFoundError:
             own = sol.home / ".sol"
-            if run in {one.run for one in await kept_below(sol.home, own)}:  # killed before it was recorded
-                return await remove_kept(sol.home, own, run)
+            if run in {one.run for one in await retained_below(sol.home, own)}:  # killed before it was recorded
+                return await remove_retained(sol.home, own, run)
             raise
         started = await _started(journal, found)
     at_work = await holder_of(sol, found)
     if at_work is not None:
         raise ConflictError(f"Run {found} is at work: {at_work}. Stop it first.")
-    if not started.places:
+    if not started.checkouts:
         return ()
-    return await remove_kept(Path(started.workspace), Path(started.places), found)
+    return await remove_retained(Path(started.workspace), Path(started.checkouts), found)
 
 
-async def _all_kept(sol: Sol) -> list[tuple[str, Kept]]:
+async def _all_retained(sol: Sol) -> list[tuple[str, Retained]]:
     """What is kept in all workspaces that runs of this store have isolated, with the status of each run."""
     statuses: dict[str, str] = {}
-    ground_of: dict[str, tuple[Path, Path]] = {}
+    source_of: dict[str, tuple[Path, Path]] = {}
     own = (sol.home, sol.home / ".sol")
     async with sol.open_journal() as journal:
         async for run_id, status in _runs(journal):
             started = await _started(journal, run_id)
-            if started.places:
+            if started.checkouts:
                 statuses[run_id] = status
-                ground_of[run_id] = (Path(started.workspace), Path(started.places))
-    found: dict[Kept, str] = {}  # several workspaces may have their places below the same directory
-    for ground in sorted({own, *ground_of.values()}):
-        for one in await kept_below(*ground):
-            if ground_of.get(one.run, ground) == ground:
+                source_of[run_id] = (Path(started.workspace), Path(started.checkouts))
+    found: dict[Retained, str] = {}  # several workspaces may have their places below the same directory
+    for source in sorted({own, *source_of.values()}):
+        for one in await retained_below(*source):
+            if source_of.get(one.run, source) == source:
                 found[one] = statuses.get(one.run, "unknown")
     return [(found[one], one) for one in sorted(found, key=lambda one: (one.run, one.name))]
 
@@ -201,10 +201,10 @@ async def _runs(journal: Journal) -> AsyncIterator[tuple[str, str]]:
 
 
 class _Started(msgspec.Struct):
-    """Where a run of any kind works, and where it keeps its places; "": it has none."""
+    """Where a run of any kind works, and where its checkouts are; "": it has none."""
 
     workspace: str = ""
-    places: str = ""
+    checkouts: str = msgspec.field(default="", name="places")
 
 
 async def _started(journal: Journal, run_id: str) -> _Started:

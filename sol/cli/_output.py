@@ -249,7 +249,7 @@ def summary_line(run: Run, code: int) -> str:
             "nodes": len(run.tree),
             "states": run.tree.counts(),
             "set_aside": set_aside(run),
-            "landed": None if run.state.landed is None else plain(run.state.landed),
+            "landed": None if run.state.applied is None else plain(run.state.applied),
             "unchecked": [node.path for node in _unchecked(run)],
             "questions": run.questions,
             "spent": {
@@ -306,9 +306,9 @@ def notes(
     """
     for path in written:
         yield Text(f"written: {path}")
-    landed = run.state.landed
-    if landed is not None:
-        yield Text(labels.clean(landed.note), "" if landed.landed else "yellow")
+    applied = run.state.applied
+    if applied is not None:
+        yield Text(labels.clean(applied.note), "" if applied.applied else "yellow")
     if at_work is None and run.state.is_isolated and _left_something(run):
         yield Text(f"any changes that are in no result are kept; see: sol workspaces list{again}", "dim")
     if run.reason:

@@ -430,9 +430,9 @@ async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
         _output.print_result(run)
     if not view.draws:
         shown.say(view.headline())
-    landed = run.state.landed
-    if shown.quiet and landed is not None and not landed.landed:  # a result that is elsewhere must not go unsaid
-        shown.console().print(labels.clean(landed.note), soft_wrap=True)
+    applied = run.state.applied
+    if shown.quiet and applied is not None and not applied.applied:  # a result that is elsewhere must not go unsaid
+        shown.console().print(labels.clean(applied.note), soft_wrap=True)
     shown.say(*_output.notes(run, again=shown.again, written=written, where=where(sol)))
     return code
 

@@ -129,10 +129,10 @@ def list_(
 
     Places and branches of runs that kept their Lunas apart, also of those that go on.
     """
-    from sol.cli._looking import list_kept  # noqa: PLC0415 - loads the journal
+    from sol.cli._looking import list_retained  # noqa: PLC0415 - loads the journal
     from sol.solver import Sol  # noqa: PLC0415
 
-    list_kept(Sol(workspace=workspace, store=store), as_json=as_json)
+    list_retained(Sol(workspace=workspace, store=store), as_json=as_json)
 
 
 @app.command()

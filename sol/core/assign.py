@@ -9,7 +9,7 @@ from luna.text import clip
 from sol.core.report import active_children, effective_report, integrates_by_luna, report_reason
 from sol.strategy.schema import Strategy
 from sol.tree import effects as f
-from sol.tree.effects import How, Kind, Part, Place, Request
+from sol.tree.effects import Checkout, How, Kind, Part, Request
 from sol.tree.events import Command
 from sol.tree.node import State, TaskNode, Tree
 from sol.tree.values import JUDGED, AssignmentData, Json, plain
@@ -26,7 +26,7 @@ def start_of(tree: Tree, node: TaskNode) -> tuple[str, tuple[tuple[str, str], ..
     """
     also: list[tuple[str, str]] = []
     while True:
-        over = [path for path in node.children if path not in node.generation]
+        over = [path for path in node.children if path not in node.current_children]
         also = [*accepted(tree, over), *also]
         if node.merged or not node.path:
             return node.merged or tree.config.base, tuple(also)
@@ -41,36 +41,36 @@ def accepted(tree: Tree, paths: Iterable[str]) -> list[tuple[str, str]]:
     return [(node.path, node.snapshot) for node in found if node.state == State.SUCCESS and node.snapshot]
 
 
-def place_of(tree: Tree, node: TaskNode, command: Command) -> Place | None:
-    """The place of an attempt, check or integration; None when all work in the workspace itself."""
+def checkout_of(tree: Tree, node: TaskNode, command: Command) -> Checkout | None:
+    """The checkout of an attempt, check or integration; None when all work in the workspace itself."""
     if not tree.is_isolated:
         return None
     label = node.path or ROOT
     base, also = start_of(tree, node)
     if command.kind == Kind.ATTEMPT:
-        return Place(f"{label}.{command.n}", base, also)
+        return Checkout(f"{label}.{command.n}", base, also)
     if command.kind == Kind.INTEGRATE or node.integration is not None:
-        return Place(f"{label}.merge", node.snapshot or base)
-    return Place(f"{label}.{node.counts.get(Kind.ATTEMPT, 0)}", node.snapshot or base)
+        return Checkout(f"{label}.merge", node.snapshot or base)
+    return Checkout(f"{label}.{node.counts.get(Kind.ATTEMPT, 0)}", node.snapshot or base)
 
 
-def places_of(node: TaskNode) -> list[str]:
-    """Names of all places that there may be of a node."""
+def checkouts_of(node: TaskNode) -> list[str]:
+    """Names of all checkouts that there may be of a node."""
     label = node.path or ROOT
     return [f"{label}.{n}" for n in range(1, node.counts.get(Kind.ATTEMPT, 0) + 1)] + [f"{label}.merge"]
 
 
-def merge_of(tree: Tree, node: TaskNode) -> Place:
-    """The place where the accepted parts of a node are merged, and those that are to be merged into it now.
+def merge_of(tree: Tree, node: TaskNode) -> Checkout:
+    """The checkout where the accepted parts of a node are merged, and those that are to be merged into it now.
 
     That is everything accepted or, after a conflict, what is not in yet.
     """
     base, also = start_of(tree, node)
-    sides = dict([*also, *accepted(tree, node.generation)])
+    sides = dict([*also, *accepted(tree, node.current_children)])
     if node.merging:
         base = node.merging.snapshot
         sides = {path: snapshot for path, snapshot in sides.items() if path not in node.merging.merged}
-    return Place(f"{node.path or ROOT}.merge", base, tuple(sides.items()))
+    return Checkout(f"{node.path or ROOT}.merge", base, tuple(sides.items()))
 
 
 RESULT_BYTES = 1024
@@ -86,43 +86,43 @@ def request(tree: Tree, command: Command, strategy: Strategy) -> Request:
     match command.kind:
         case Kind.ATTEMPT:
             given = compose(tree, node, strategy)
-            place = place_of(tree, node, command)
-            return f.AttemptRequest(given, node.worker, node.partial, command.because, node.answers, place)
+            checkout = checkout_of(tree, node, command)
+            return f.AttemptRequest(given, node.worker, node.partial, command.cause, node.answers, checkout)
         case Kind.CHECK:
-            return f.CheckRequest(assignment, node.result, node.since, node.worker, place_of(tree, node, command))
+            return f.CheckRequest(assignment, node.result, node.since, node.worker, checkout_of(tree, node, command))
         case Kind.JUDGE:
             open_ = [c.criterion for c in node.checks if c.ok is None and c.kind in JUDGED]
             return f.JudgeRequest(assignment, node.result, tuple(open_))
         case Kind.SPLIT:
             return _split_request(tree, node, command, strategy)
         case Kind.REVIEW:
-            proposal = command.because.proposal
+            proposal = command.cause.proposal
             return f.ReviewRequest(assignment, () if proposal is None else proposal.children)
         case Kind.INTEGRATE:
             parts = tuple(part_of(tree, path) for path in active_children(tree, node))
             worker = node.worker if integrates_by_luna(node, strategy) else None
-            place = place_of(tree, node, command)
-            return f.IntegrateRequest(assignment, parts, node.sequential, node.how, worker, place)
+            checkout = checkout_of(tree, node, command)
+            return f.IntegrateRequest(assignment, parts, node.sequential, node.how, worker, checkout)
         case Kind.MERGE:
             return _merge_request(tree, node, command)
-        case Kind.LAND:
-            return f.LandRequest(node.snapshot, tree.config.base)
+        case Kind.APPLY:
+            return f.ApplyRequest(node.snapshot, tree.config.base)
         case Kind.REASSESS:
             parts = tuple(part_of(tree, path) for path in node.children)
-            return f.ReassessRequest(assignment, effective_report(node), command.because.trigger, parts)
+            return f.ReassessRequest(assignment, effective_report(node), command.cause.trigger, parts)
         case Kind.RULE:
             report = effective_report(node)
             material = {"report": None if report is None else plain(report), "children": _children(tree, node)}
-            return f.RuleRequest(assignment, command.because.question, material)
+            return f.RuleRequest(assignment, command.cause.question, material)
         case _:
             return f.AtomicRequest(assignment)
 
 
 def _merge_request(tree: Tree, node: TaskNode, command: Command) -> f.MergeRequest:
-    place = merge_of(tree, node)
-    paths = dict.fromkeys([path for path, _ in place.sides] + active_children(tree, node))
+    checkout = merge_of(tree, node)
+    paths = dict.fromkeys([path for path, _ in checkout.sides] + active_children(tree, node))
     parts = tuple(part_of(tree, path) for path in paths)
-    return f.MergeRequest(node.assignment, place, parts, node.worker if command.because.conflict is not None else None)
+    return f.MergeRequest(node.assignment, checkout, parts, node.worker if command.cause.conflict is not None else None)
 
 
 def _split_request(tree: Tree, node: TaskNode, command: Command, strategy: Strategy) -> f.SplitRequest:
@@ -137,7 +137,7 @@ def _split_request(tree: Tree, node: TaskNode, command: Command, strategy: Strat
         done=tuple(part for part in parts if part.state == State.SUCCESS),
         failed=tuple(part for part in parts if part.state != State.SUCCESS),
         tried=node.tried,
-        refused=command.because.refused,
+        refused=command.cause.refused,
     )
 
 
@@ -173,7 +173,7 @@ def compose(tree: Tree, node: TaskNode, strategy: Strategy) -> AssignmentData:
     done += [tree.nodes[path] for path in node.children if tree.nodes[path].state == State.SUCCESS]
     lines += [_done(one) for one in done]
     lines += [f"New: {note}" for note in node.notes]
-    if node.because.what == "name_blocker":
+    if node.cause.what == "name_blocker":
         lines.append(f"New: {NAME_BLOCKER}")
     inputs = assignment.inputs
     if before is not None:
@@ -220,7 +220,9 @@ def _earlier(tree: Tree, node: TaskNode) -> tuple[TaskNode | None, list[TaskNode
             before, more = (previous, []) if before is None else (before, [previous])
         elif parent.how != How.INPUTS:
             # Parts that are worked on at the same time are no news to each other, but are to what comes of a re-split.
-            paths = parent.children if at is not node else [p for p in parent.children if p not in parent.generation]
+            paths = (
+                parent.children if at is not node else [p for p in parent.children if p not in parent.current_children]
+            )
             more = [tree.nodes[path] for path in paths if path != at.path and tree.nodes[path].state == State.SUCCESS]
         else:
             more = []

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sol.core.assign import places_of, request
+from sol.core.assign import checkouts_of, request
 from sol.core.lifecycle import (
     accept,
     begin,
@@ -55,7 +55,7 @@ def on_resumed(tree: Tree, out: Reaction) -> None:
             continue
         if node.redo or node.resumable:
             found.append(node.path)
-        todo.extend(node.generation)
+        todo.extend(node.current_children)
     open_again(tree, found, out)
 
 
@@ -73,7 +73,7 @@ def may_retry(tree: Tree, node: TaskNode) -> bool:
     below = node
     for above in tree.lineage(node):
         is_open = above.state == State.SPLIT and above.path not in busy and not above.redo
-        if below.path not in above.generation or above.state == State.SUCCESS or not (is_open or above.ended):
+        if below.path not in above.current_children or above.state == State.SUCCESS or not (is_open or above.ended):
             return False
         below = above
     return True
@@ -112,7 +112,7 @@ def _state_again(node: TaskNode, redo: str) -> State:
         return State.PENDING
     if node.question:
         return State.WAITING
-    return State.SPLIT if node.generation else State.PENDING
+    return State.SPLIT if node.current_children else State.PENDING
 
 
 def _blocked_by(tree: Tree, node: TaskNode) -> list[str]:
@@ -120,7 +120,7 @@ def _blocked_by(tree: Tree, node: TaskNode) -> list[str]:
     if not node.path:
         return []
     found = [node.path]
-    for path in tree.nodes[node.parent].generation:
+    for path in tree.nodes[node.parent].current_children:
         sibling = tree.nodes[path]
         if sibling.state == State.BLOCKED and sibling.after in found:
             found.append(path)
@@ -133,7 +133,7 @@ def on_reopened(tree: Tree, node: TaskNode, data: Reopened, strategy: Strategy, 
     The sibling may have ended while the node was not open.
     """
     if data.redo:
-        out.want(node, data.redo, reopened_cause(node.because, data))
+        out.want(node, data.redo, reopened_cause(node.cause, data))
     elif node.after and node.state == State.PENDING:
         before_it = tree.nodes[node.after]
         if before_it.ended and not before_it.paused:
@@ -142,7 +142,7 @@ def on_reopened(tree: Tree, node: TaskNode, data: Reopened, strategy: Strategy, 
 
 _ANSWER = Cause(new="information", what="answer")
 _REASSESSMENT = Cause(new="information", what="reassessment")
-_BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK, Kind.MERGE, Kind.LAND, Kind.FILE, Kind.SOLVE}
+_BY_SOL = frozenset(Kind) - {Kind.ATTEMPT, Kind.CHECK, Kind.MERGE, Kind.APPLY, Kind.FILE, Kind.SOLVE}
 """Kinds of effects that Sol's model does, if there is one."""
 
 
@@ -204,7 +204,7 @@ class TreeProgram(TreeReading):
             case Kind.INTEGRATE if integrates_by_luna(state.nodes[command.node], self.strategy):
                 return True
             case Kind.MERGE:
-                return command.because.conflict is not None
+                return command.cause.conflict is not None
             case kind:
                 return kind in _BY_SOL and state.config.sol == "model"
 
@@ -218,7 +218,7 @@ class TreeProgram(TreeReading):
 
     def workspaces(self, state: Tree, path: str) -> Sequence[str]:
         """Names of all workspaces that there may be of a node."""
-        return places_of(state.nodes[path])
+        return checkouts_of(state.nodes[path])
 
 
 def whole(assignment: AssignmentData) -> AssignmentChanges:
@@ -300,7 +300,7 @@ def _decide_answer(tree: Tree, node: TaskNode, data: e.Answer, strategy: Strateg
             on_rule_answer(tree, node, strategy, out)
         case f.MergeAnswer():
             on_merged(tree, node, answer, strategy, out)
-        case f.LandAnswer():
+        case f.ApplyAnswer():
             accept(node, out)
         case f.ReassessAnswer():
             on_reassessed(tree, node, answer, strategy, out)

@@ -45,10 +45,10 @@ def act(tree: Tree, node: TaskNode, action: str, strategy: Strategy, out: Reacti
         case "validate":
             validate(node, out)
         case "accept" if tree.is_isolated and not node.path:
-            out.want(node, Kind.LAND)
+            out.want(node, Kind.APPLY)
         case "accept":
             accept(node, out)
-        case "attempt" if node.generation:
+        case "attempt" if node.current_children:
             out.want(node, Kind.ATTEMPT, Cause(new="information", what="parts"))
         case "set_aside":
             out.settle(node, State.SKIPPED, kind="parts", reason="All of its parts were set aside.")
@@ -56,7 +56,7 @@ def act(tree: Tree, node: TaskNode, action: str, strategy: Strategy, out: Reacti
             out.want(node, Kind.MERGE if tree.is_isolated else Kind.INTEGRATE)
         case "split":
             want_split(node, strategy, out)
-        case "replan" if node.generation:
+        case "replan" if node.current_children:
             want_split(node, strategy, out)
         case "replan" if node.path:
             out.settle(node, State.FAILED, kind=report_kind(node), reason=report_reason(node))
@@ -95,7 +95,7 @@ def criteria_of(assignment: AssignmentData) -> list[tuple[str, str]]:
 
 def _fail(tree: Tree, node: TaskNode, out: Reaction) -> None:
     """End a node without success: as its worst child, or for what its own report says."""
-    if not node.generation:
+    if not node.current_children:
         out.settle(node, State.FAILED, kind=report_kind(node), reason=report_reason(node))
         return
     children = [tree.nodes[path] for path in active_children(tree, node)]
@@ -129,7 +129,7 @@ def on_reported(tree: Tree, node: TaskNode, report: ReportData, n: int, strategy
         return
     out.event(node.path, Stopped(n))
     kind = report_kind(node)
-    if kind == "unspecified" and node.because.what != "name_blocker":
+    if kind == "unspecified" and node.cause.what != "name_blocker":
         out.want(node, Kind.ATTEMPT, Cause(new="constraint", what="name_blocker"))
         return
     out.event(node.path, Analysed(kind=kind, blocker=report_reason(node), unknown=report.unknown))
@@ -201,9 +201,9 @@ def on_settled(tree: Tree, node: TaskNode, strategy: Strategy, out: Reaction) ->
     if not node.path:
         return
     parent = tree.nodes[node.parent]
-    if parent.ended or node.path not in parent.generation:
+    if parent.ended or node.path not in parent.current_children:
         return
-    siblings = [tree.nodes[path] for path in parent.generation]
+    siblings = [tree.nodes[path] for path in parent.current_children]
     for sibling in siblings:
         if sibling.after == node.path and sibling.state == State.PENDING:
             follow(node, sibling, strategy, out)

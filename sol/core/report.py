@@ -115,9 +115,9 @@ def integrates_by_luna(node: TaskNode, strategy: Strategy) -> bool:
 
 def active_children(tree: Tree, node: TaskNode) -> list[str]:
     """The children that count: accepted ones of earlier splits, then those of the newest one. Source: S25."""
-    newest = set(node.generation)
+    newest = set(node.current_children)
     kept = [path for path in node.children if path not in newest and tree.nodes[path].state == State.SUCCESS]
-    return [*kept, *node.generation]
+    return [*kept, *node.current_children]
 
 
 def failed_checks(node: TaskNode) -> list[CheckResult]:

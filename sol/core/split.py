@@ -159,7 +159,7 @@ def on_proposed(
 
 def on_reviewed(node: TaskNode, answer: Judged, out: Reaction) -> None:
     """Sol has looked at a split whose child reads like a mere portion of its parent. Source: S15."""
-    proposal = node.because.proposal
+    proposal = node.cause.proposal
     if proposal is None:
         return
     keys = _keys(proposal)
@@ -297,7 +297,7 @@ def _accept(node: TaskNode, answer: SplitAnswer, keys: tuple[str, ...], out: Rea
         dimension=answer.dimension,
         sequential=answer.sequential,
         reason=answer.reason,
-        because=report_kind(node) if node.report else "",
+        cause=report_kind(node) if node.report else "",
     )
     out.event(node.path, split)
     for number, child in enumerate(children):

@@ -198,7 +198,7 @@ class RunContext:
         gates: Of the providers, shared by all runs of the process.
         limiter: Most effects at the same time over all runs; None: only the strategy's own limit.
         processes: Where child processes are recorded; None: nowhere.
-        spaces: Gives each attempt a workspace of its own; None: all work in the workspace itself.
+        workspaces: Gives each attempt a workspace of its own; None: all work in the workspace itself.
         solve: Solves tasks by runs of their own; None: that cannot be asked for here.
         inherit: Called inside an effect's task with the level of its node and a way to book usage on it, so that runs
             which are started from there inherit limits; None: they do not.
@@ -216,7 +216,7 @@ class RunContext:
     sol_provider: str = ""
     limiter: asyncio.Semaphore | None = None
     processes: ProcessRegistry | None = None
-    spaces: Workspaces | None = None
+    workspaces: Workspaces | None = None
     solve: Solving | None = None
     inherit: Callable[[int, Callable[[Usage], None]], None] | None = None
     entering: list[Entering] = field(default_factory=list)

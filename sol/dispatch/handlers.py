@@ -38,7 +38,7 @@ from luna.protocol import (
     Usage,
 )
 from luna.strictjson import as_json
-from luna.supervisor import Finished, Surroundings, supervise
+from luna.supervisor import AttemptContext, Finished, supervise
 from luna.supervisor import Lost as LostAttempt
 from luna.text import clip, whole_characters
 from luna.verify import verify
@@ -167,7 +167,7 @@ async def work(on: Working, request: f.AttemptRequest, workspace: Path) -> e.Rep
         # As with inputs: what is handed over is the worker's, and the run's own state must not change with it.
         partial=msgspec.json.decode(msgspec.json.encode(request.partial)) if request.partial else {},
         answers=dict(request.answers),
-        fence=context.token,
+        delimiter=context.token,
         model=context.workers.model,
     )
     ended = await supervise(
@@ -177,7 +177,7 @@ async def work(on: Working, request: f.AttemptRequest, workspace: Path) -> e.Rep
         monitors=Monitors.from_settings(context.strategy.monitor_settings, assignment),
         limits=context.attempt_limits,
         clock=context.clock,
-        around=Surroundings(
+        around=AttemptContext(
             gates=context.gates,
             provider=made.gate,
             slot=on.slot,
@@ -238,7 +238,7 @@ async def check(request: f.CheckRequest, on: Working) -> Outcome:
         assignment.checks,
         assignment=assignment,
         result=cast("JsonValue", request.result),
-        workspace=await on.isolation.at(request.place),
+        workspace=await on.isolation.at(request.checkout),
         started_t=request.started_t,
         confinement=on.context.workers.of(request.worker).confinement,
     )
@@ -301,7 +301,7 @@ async def integrate(request: f.IntegrateRequest, on: Working) -> Outcome:
     """Put parts together: a Luna does, or Sol itself."""
     if request.worker is None:
         return await plan(request, on)
-    given = f.AttemptRequest(assignment_of(request), request.worker, place=request.place)
+    given = f.AttemptRequest(assignment_of(request), request.worker, checkout=request.checkout)
     ended = await on.isolation.attempt(given, partial(work, on))
     if isinstance(ended, e.Lost):
         return ended
@@ -324,9 +324,9 @@ async def merge(request: f.MergeRequest, on: Working) -> Outcome:
     return answer if merged.by is None else structs.replace(answer, usage=merged.by.usage, seconds=merged.by.seconds)
 
 
-async def land(request: f.LandRequest, on: Working) -> Outcome:
+async def apply(request: f.ApplyRequest, on: Working) -> Outcome:
     """Bring accepted work into the workspace itself."""
-    return on.answer(await on.isolation.land(request))
+    return on.answer(await on.isolation.apply(request))
 
 
 async def solve(request: f.SolveRequest, on: Working) -> Outcome:
@@ -386,7 +386,7 @@ HANDLERS: Mapping[type[Request], Handler] = {
     f.RuleRequest: plan,
     f.IntegrateRequest: integrate,
     f.MergeRequest: merge,
-    f.LandRequest: land,
+    f.ApplyRequest: apply,
     f.SolveRequest: solve,
     f.FileRequest: keep_files,
 }

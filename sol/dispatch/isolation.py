@@ -13,19 +13,19 @@ from msgspec import structs
 
 from luna.process.group import ProcessRegistry
 from luna.text import clip, strip_controls
-from luna.workspaces import Apart, Conflict, ConflictFile, Isolation, Merge, Side, WorkspaceError, Workspaces
+from luna.workspaces import Conflict, ConflictFile, Isolation, IsolationMode, Merge, Side, WorkspaceError, Workspaces
 from sol.errors import UsageError
 from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
+    ApplyAnswer,
+    ApplyRequest,
     AttemptRequest,
+    Checkout,
     IntegrateAnswer,
     IntegrateRequest,
     IntegrationCheck,
-    LandAnswer,
-    LandRequest,
     MergeAnswer,
     MergeRequest,
-    Place,
 )
 from sol.tree.events import Lost, Reported, RunStarted
 from sol.tree.values import AssignmentData, ConflictData, CriterionData, ExpectedData, ReportData
@@ -147,11 +147,11 @@ _SUBJECT = 72
 _log = logging.getLogger(__name__)
 
 
-IN_PLACE: Isolation = "in_place"
+IN_PLACE: IsolationMode = "in_place"
 
 
 async def open_isolation(
-    kind: Isolation, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None
+    kind: IsolationMode, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None
 ) -> tuple[Workspaces | None, dict[str, str]]:
     """Keep the Lunas of a new run apart, if that is asked for.
 
@@ -159,85 +159,85 @@ async def open_isolation(
         kind: How.
         workspace: Where the task is.
         run: Id of the run; there is none of this id yet.
-        home: Directory that may hold their places.
+        home: Directory that may hold their checkouts.
         processes: Where child processes are recorded.
 
     Returns:
-        What gives each a place of its own, and the fields of `RunStarted` that a resume must know.
+        What gives each a checkout of its own, and the fields of `RunStarted` that a resume must know.
 
     Raises:
         UsageError: If the workspace cannot be isolated so. Nothing was started.
     """
-    if kind not in get_args(Isolation):
-        raise UsageError(f"Isolation is {kind!r}; it must be one of {', '.join(get_args(Isolation))}.")
+    if kind not in get_args(IsolationMode):
+        raise UsageError(f"Isolation is {kind!r}; it must be one of {', '.join(get_args(IsolationMode))}.")
     if kind == "in_place":
         return None, {}
     try:
-        spaces = _open(kind, workspace, run=run, home=home, processes=processes)
-        base = await spaces.begin()
+        workspaces = _open(kind, workspace, run=run, home=home, processes=processes)
+        base = await workspaces.begin()
     except WorkspaceError as error:
         raise UsageError(str(error)) from error
-    return spaces, {"isolation": kind, "base": base, "places": str(home)}
+    return workspaces, {"isolation": kind, "base": base, "checkouts": str(home)}
 
 
 def isolation_again(started: RunStarted, *, run: str, processes: ProcessRegistry | None) -> Workspaces | None:
-    """What gives each Luna of a run that was started before a place of its own; None: all work in the workspace."""
+    """What gives each Luna of a run that was started before a checkout of its own; None: all work in the workspace."""
     match started.isolation:
         case "copy" | "worktree" as kind:
-            places = Path(started.places)
-            return _open(kind, Path(started.workspace), run=run, home=places, processes=processes)
+            checkouts = Path(started.checkouts)
+            return _open(kind, Path(started.workspace), run=run, home=checkouts, processes=processes)
         case _:
             return None
 
 
-def _open(kind: Apart, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None) -> Workspaces:
+def _open(kind: Isolation, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None) -> Workspaces:
     from luna.workspaces.opening import open_workspaces  # noqa: PLC0415 - most runs need none of it
 
     return open_workspaces(kind, workspace, run=run, home=home, registry=processes)
 
 
 class Isolated:
-    """The places of one run.
+    """The checkouts of one run.
 
     Args:
         run: Its id.
         workspace: Where its task is.
-        spaces: Keeps Lunas apart; None: all work in the workspace itself.
+        workspaces: Keeps Lunas apart; None: all work in the workspace itself.
         context_bytes: Most bytes of context that an assignment carries.
     """
 
-    def __init__(self, run: str, workspace: Path, spaces: Workspaces | None, *, context_bytes: int) -> None:
+    def __init__(self, run: str, workspace: Path, workspaces: Workspaces | None, *, context_bytes: int) -> None:
         self._run = run
         self._workspace = workspace
-        self._spaces = spaces
+        self._workspaces = workspaces
         self._context_bytes = context_bytes
         self._dropping: set[asyncio.Task[None]] = set()
         self._in_use: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def at(self, place: Place | None) -> Path:
-        """The directory of a place, made when it is not there.
+    async def at(self, checkout: Checkout | None) -> Path:
+        """The directory of a checkout, made when it is not there.
 
         Raises:
             WorkspaceError: If it cannot be made.
         """
-        if place is None or self._spaces is None:
+        if checkout is None or self._workspaces is None:
             return self._workspace
-        sides = [Side(label, snapshot) for label, snapshot in place.sides]
-        return await self._spaces.place(place.name, base=place.base, also=sides)
+        sides = [Side(label, snapshot) for label, snapshot in checkout.sides]
+        return await self._workspaces.checkout(checkout.name, base=checkout.base, also=sides)
 
     async def attempt(self, request: AttemptRequest, work: Work) -> Reported | Lost:
-        """Let a Luna work at its place, and take what it did there into a snapshot.
+        """Let a Luna work at its checkout, and take what it did there into a snapshot.
 
-        An attempt without success needs its place no more: what it did stays as a snapshot.
+        An attempt without success needs its checkout no more: what it did stays as a snapshot.
         """
-        if request.place is None or self._spaces is None:
+        if request.checkout is None or self._workspaces is None:
             return await work(request, self._workspace)
-        name = request.place.name
+        name = request.checkout.name
         async with self._use(name):
-            ended = await work(request, await self.at(request.place))
+            ended = await work(request, await self.at(request.checkout))
             if isinstance(ended, Reported):
                 message = self._message(request.assignment.goal, name)
-                kept = await _to_its_end(self._spaces.keep(name, message=message))
+                kept = await _to_its_end(self._workspaces.keep(name, message=message))
                 ended = structs.replace(ended, snapshot=kept)
         if isinstance(ended, Reported) and ended.report.status != "SUCCESS":
             self.release([name])
@@ -248,48 +248,48 @@ class Isolated:
 
         Source: S61, S62.
         """
-        if self._spaces is None:
+        if self._workspaces is None:
             raise RuntimeError("parts can be merged only where Lunas are kept apart")
-        async with self._use(request.place.name):
-            return await self._merge(self._spaces, request, work)
+        async with self._use(request.checkout.name):
+            return await self._merge(self._workspaces, request, work)
 
-    async def _merge(self, spaces: Workspaces, request: MergeRequest, work: Work) -> Merged | Lost:
-        place = request.place
-        message = self._message(request.assignment.goal, place.name)
-        sides = [Side(label, snapshot) for label, snapshot in place.sides]
-        found = await spaces.merge(place.name, base=place.base, sides=sides, message=message)
+    async def _merge(self, workspaces: Workspaces, request: MergeRequest, work: Work) -> Merged | Lost:
+        checkout = request.checkout
+        message = self._message(request.assignment.goal, checkout.name)
+        sides = [Side(label, snapshot) for label, snapshot in checkout.sides]
+        found = await workspaces.merge(checkout.name, base=checkout.base, sides=sides, message=message)
         if request.worker is None or found.conflict is None:
             return Merged(_merged(found))
-        path = await spaces.place(place.name, base=place.base)
+        path = await workspaces.checkout(checkout.name, base=checkout.base)
         assignment = conflict_assignment(request, found.conflict, context_bytes=self._context_bytes)
         ended = await work(AttemptRequest(assignment, request.worker), path)
         if isinstance(ended, Lost):
             return ended
         if ended.report.status != "SUCCESS":
             return Merged(conflict_left(ended.report, found.conflict, ()), ended)
-        settling = _settled(spaces, place, found, found.conflict, report=ended.report, message=message)
+        settling = _settled(workspaces, checkout, found, found.conflict, report=ended.report, message=message)
         return Merged(await _to_its_end(settling), ended)
 
-    async def land(self, request: LandRequest) -> LandAnswer:
+    async def apply(self, request: ApplyRequest) -> ApplyAnswer:
         """Bring the accepted work into the workspace itself, or say where it is."""
-        if self._spaces is None:
-            raise RuntimeError("work can be landed only where Lunas are kept apart")
-        landed = await _to_its_end(self._spaces.land(request.snapshot, base=request.base))
-        return LandAnswer(landed.landed, landed.where, landed.note, tuple(landed.changed))
+        if self._workspaces is None:
+            raise RuntimeError("work can be applied only where Lunas are kept apart")
+        applied = await _to_its_end(self._workspaces.apply(request.snapshot, base=request.base))
+        return ApplyAnswer(applied.applied, applied.where, applied.note, tuple(applied.changed))
 
     def release(self, names: Iterable[str]) -> None:
-        """Remove places that nothing needs any more, in the background, each once nobody works there."""
-        if self._spaces is None:
+        """Remove checkouts that nothing needs any more, in the background, each once nobody works there."""
+        if self._workspaces is None:
             return
         for name in names:
-            task = asyncio.create_task(self._drop(self._spaces, name))
+            task = asyncio.create_task(self._drop(self._workspaces, name))
             self._dropping.add(task)
             task.add_done_callback(self._dropping.discard)
 
-    async def _drop(self, spaces: Workspaces, name: str) -> None:
+    async def _drop(self, workspaces: Workspaces, name: str) -> None:
         try:
             async with self._use(name):
-                await spaces.drop(name)
+                await workspaces.drop(name)
         except (OSError, WorkspaceError) as error:
             _log.warning("Place %s of run %s could not be removed: %s", name, self._run, error)
 
@@ -298,18 +298,18 @@ class Isolated:
 
         What cannot be removed now is listed with all that is kept; it takes nothing from the run.
         """
-        if self._spaces is None:
+        if self._workspaces is None:
             return
         if self._dropping:
             await asyncio.wait(self._dropping)
         if ended:
             try:
-                await self._spaces.finish(result=result)
+                await self._workspaces.finish(result=result)
             except (OSError, WorkspaceError) as error:
                 _log.warning("Not all places of run %s could be removed: %s", self._run, error)
 
     def _use(self, name: str) -> asyncio.Lock:
-        """Held while somebody works at a place."""
+        """Held while somebody works at a checkout."""
         return self._in_use.setdefault(name, asyncio.Lock())
 
     def _message(self, goal: str, name: str) -> str:
@@ -328,17 +328,17 @@ async def _to_its_end(action: Coroutine[Any, Any, T]) -> T:
 
 
 async def _settled(
-    spaces: Workspaces, place: Place, found: Merge, conflict: Conflict, *, report: ReportData, message: str
+    workspaces: Workspaces, checkout: Checkout, found: Merge, conflict: Conflict, *, report: ReportData, message: str
 ) -> MergeAnswer | IntegrateAnswer:
     """Conclude a merge whose conflict a Luna says is settled, and merge what comes after it."""
-    settled = await spaces.resolve(place.name, message=message)
+    settled = await workspaces.resolve(checkout.name, message=message)
     if not isinstance(settled, str):
         return conflict_left(report, conflict, settled)
     merged = (*found.merged, conflict.side.label)
-    rest = [Side(label, snapshot) for label, snapshot in place.sides if label not in merged]
+    rest = [Side(label, snapshot) for label, snapshot in checkout.sides if label not in merged]
     if not rest:
         return _merged(Merge(settled, merged))
-    more = await spaces.merge(place.name, base=settled, sides=rest, message=message)
+    more = await workspaces.merge(checkout.name, base=settled, sides=rest, message=message)
     return _merged(Merge(more.snapshot, (*merged, *more.merged), more.conflict))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import structs
 
 from luna.errors import Interruption, LunaError, ModelError, WorkerConfigError
-from luna.process.group import AMBIENT
+from luna.process.group import ENCLOSING_REGISTRY
 from luna.protocol import Usage
 from luna.supervisor import lost_kind
 from luna.workspaces import WorkspaceError
@@ -41,7 +41,7 @@ class LocalDispatcher:
         self._context = context
         self._handlers = {**HANDLERS, **(handlers or {})}
         context_bytes = context.strategy.context_bytes
-        self._isolation = Isolated(context.run, context.workspace, context.spaces, context_bytes=context_bytes)
+        self._isolation = Isolated(context.run, context.workspace, context.workspaces, context_bytes=context_bytes)
         self._running: dict[Key, asyncio.Task[None]] = {}
         self._arrived: list[Event] = []
         self._woken = asyncio.Event()
@@ -96,12 +96,12 @@ class LocalDispatcher:
             await asyncio.wait(tasks)
         return [_interrupted(event, cause, reason) for event in self._fetch()]
 
-    def release(self, places: Iterable[str]) -> None:
-        """Remove places of Lunas that nothing needs any more."""
-        self._isolation.release(places)
+    def release(self, checkouts: Iterable[str]) -> None:
+        """Remove checkouts of Lunas that nothing needs any more."""
+        self._isolation.release(checkouts)
 
     async def close(self, *, result: str | None, ended: bool) -> None:
-        """Let go of the run's places; see the protocol."""
+        """Let go of the run's checkouts; see the protocol."""
         await self._isolation.close(result=result, ended=ended)
 
     def _fetch(self) -> list[Event]:
@@ -121,7 +121,7 @@ class LocalDispatcher:
         command, context = effect.command, self._context
         started = context.clock.monotonic()
         if context.processes is not None:
-            AMBIENT.set(partial(context.processes.for_node, context.run, command.node))
+            ENCLOSING_REGISTRY.set(partial(context.processes.for_node, context.run, command.node))
         outcome: Outcome
         try:
             for enter in context.entering:

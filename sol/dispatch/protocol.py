@@ -41,11 +41,11 @@ class Dispatcher(Protocol):
         """Stop everything that runs and return all outcomes not fetched yet; what was stopped as `interrupted`."""
         ...
 
-    def release(self, places: Iterable[str]) -> None:
-        """Remove places of Lunas that nothing needs any more. Returns at once."""
+    def release(self, checkouts: Iterable[str]) -> None:
+        """Remove checkouts of Lunas that nothing needs any more. Returns at once."""
 
     async def close(self, *, result: str | None, ended: bool) -> None:
-        """Let go of the run's places.
+        """Let go of the run's checkouts.
 
         Args:
             result: Snapshot of the accepted result; None: there is none.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from luna.protocol import WorkerSpec
-from luna.workspaces import Isolation
+from luna.workspaces import IsolationMode
 from sol.dispatch.handlers import Handler
 from sol.engine.program import AnyProgram, AnyReading
 from sol.strategy.schema import Strategy
@@ -118,7 +118,7 @@ class Prepared:
     started: RunStarted
     title: str
     goal: str
-    isolation: Isolation | None = None
+    isolation: IsolationMode | None = None
     meta: Mapping[str, Json] = field(default_factory=dict)
 
 

@@ -28,10 +28,10 @@ class Reaction(Struct, gc=False):
         """Add an event."""
         self.events.append(Event(node, data))
 
-    def want(self, node: Node, kind: str, because: Cause | None = None) -> None:
+    def want(self, node: Node, kind: str, cause: Cause | None = None) -> None:
         """Add a command: the next effect of this kind on the node."""
         n = node.counts.get(kind, 0) + 1
-        self.commands.append(Command(node.path, kind, n) if because is None else Command(node.path, kind, n, because))
+        self.commands.append(Command(node.path, kind, n) if cause is None else Command(node.path, kind, n, cause))
 
     def settle(self, node: Node, state: str, *, kind: str = "", reason: str = "", resumable: bool = False) -> None:
         """Add the event that ends a node."""

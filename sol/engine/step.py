@@ -18,7 +18,7 @@ Transition = list[Event]
 """A fact and all that was decided because of it, commands that it let start included: one record of the journal."""
 
 
-class Step(Struct, frozen=True):
+class StepResult(Struct, frozen=True):
     """What one step did: transitions to commit, in order, and the commands that they started."""
 
     transitions: list[Transition]
@@ -30,7 +30,9 @@ class Step(Struct, frozen=True):
         return [event for transition in self.transitions for event in transition]
 
 
-def take(program: Program[S], state: S, incoming: Iterable[Event], *, stopping: bool = False, now: float = 0.0) -> Step:
+def take(
+    program: Program[S], state: S, incoming: Iterable[Event], *, stopping: bool = False, now: float = 0.0
+) -> StepResult:
     """Fold facts in one by one, each with all that follows from it, then start what the limits allow.
 
     The state is changed; nothing else is. Commands may be run once the transitions are committed.
@@ -91,7 +93,7 @@ class _Turn:
             if reaction.events:
                 work.extend(reaction.events)
             if reaction.commands:
-                work.extend(Event(one.node, e.Queued(one.kind, one.n, one.because)) for one in reaction.commands)
+                work.extend(Event(one.node, e.Queued(one.kind, one.n, one.cause)) for one in reaction.commands)
             data = event.data
             if type(data) is e.Started:
                 self._started.append((event.node, data.kind, data.n))
@@ -99,7 +101,7 @@ class _Turn:
                 work.extend(_passed(state, program.limits))
         transition.extend(work)
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         started = set(self._started)
         # A command that starts in the step that wants it is never seen waiting: its queueing needs no record.
         transitions = [
@@ -107,7 +109,9 @@ class _Turn:
             for transition in self._transitions
         ]
         inflight = self._state.inflight
-        return Step([one for one in transitions if one], [inflight[key] for key in self._started if key in inflight])
+        return StepResult(
+            [one for one in transitions if one], [inflight[key] for key in self._started if key in inflight]
+        )
 
 
 def _key(node: str, data: e.EffectPayload) -> tuple[str, str, int]:
@@ -192,11 +196,11 @@ def admit(program: Program[S], state: S) -> list[Event]:
     reserve = limits.reserve if program.costs(state, command) else None
     short = None if reserve is None else _short(state, reserve, limits)
     if short is None:
-        return [Event(command.node, e.Started(command.kind, command.n, command.because, reserve))]
+        return [Event(command.node, e.Started(command.kind, command.n, command.cause, reserve))]
     if any(other.reserve for other in state.inflight.values()):
         return []
     ended = e.Settled(
-        State.EXHAUSTED, kind="budget", reason=short, resumable=True, redo=command.kind, because=command.because
+        State.EXHAUSTED, kind="budget", reason=short, resumable=True, redo=command.kind, cause=command.cause
     )
     return [Event(command.node, e.Dropped(((command.kind, command.n),))), Event(command.node, ended)]
 
@@ -231,8 +235,8 @@ def close(state: AnyState, path: str, ended: State, *, kind: str, reason: str, r
             out.event(node.path, e.Dropped(tuple(queued[node.path])))
         wanted = live.get(node.path) if resumable else None
         redo: str | None = None if wanted is None else wanted.kind
-        because: Cause | None = None if wanted is None else wanted.because
-        out.event(node.path, e.Settled(ended, kind, reason, resumable, redo, because))
+        cause: Cause | None = None if wanted is None else wanted.cause
+        out.event(node.path, e.Settled(ended, kind, reason, resumable, redo, cause))
 
 
 def running(state: AnyState) -> list[Command]:

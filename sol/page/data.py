@@ -170,8 +170,8 @@ def _integration(found: IntegrateAnswer | None) -> Iterator[Row]:
 
 def _reassessment(node: TaskNode) -> Iterator[Row]:
     if node.reassessment is not None:
-        because = {"trigger": node.trigger} if node.trigger else {}
-        yield from _pairs(labels.data_of(node.reassessment) | because)
+        cause = {"trigger": node.trigger} if node.trigger else {}
+        yield from _pairs(labels.data_of(node.reassessment) | cause)
 
 
 def _decisions(node: Node) -> Iterator[Row]:

@@ -18,7 +18,7 @@ def resolve_planner(
     model: "BaseChatModel | str | None",
     *,
     workspace: Path,
-    fence: str,
+    delimiter: str,
     base_url: str | None = None,
     retries: int = 2,
 ) -> Planner:
@@ -27,7 +27,7 @@ def resolve_planner(
     Args:
         model: A chat model, its name, or None for the planner that needs none.
         workspace: Root of the files that inputs refer to.
-        fence: The run's random token, 8 to 64 ASCII letters and digits.
+        delimiter: The run's random token, 8 to 64 ASCII letters and digits.
         base_url: Address of another server, for a model given by name.
         retries: Further calls after an answer of the wrong form.
 
@@ -40,4 +40,4 @@ def resolve_planner(
     from sol.planner.by_model import ModelPlanner  # noqa: PLC0415 - loads LangChain
 
     chat = resolve_chat_model(model, base_url=base_url) if isinstance(model, str) else model
-    return ModelPlanner(chat, workspace=workspace, fence=fence, retries=retries)
+    return ModelPlanner(chat, workspace=workspace, delimiter=delimiter, retries=retries)

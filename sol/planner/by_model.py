@@ -47,19 +47,19 @@ class ModelPlanner:
     Args:
         model: Any LangChain chat model.
         workspace: Root of the files that inputs refer to.
-        fence: The run's random token, for fencing what nobody vouches for.
+        delimiter: The run's random token, for fencing what nobody vouches for.
         retries: Further calls after an answer of the wrong form.
     """
 
-    def __init__(self, model: BaseChatModel, *, workspace: Path, fence: str, retries: int = 2) -> None:
+    def __init__(self, model: BaseChatModel, *, workspace: Path, delimiter: str, retries: int = 2) -> None:
         self._model = model
         self._workspace = workspace
-        self._fence = fence
+        self._delimiter = delimiter
         self._settings = CallSettings(retries=retries)
         self._by_rule = FreePlanner(workspace)
 
     async def answer(self, request: PlannerRequest) -> Answered:
-        """Answer by one call of the model, or by rule where inputs are halved.
+        """ParsedAnswer by one call of the model, or by rule where inputs are halved.
 
         Raises:
             PlannerError: If the model gave no usable answer.
@@ -81,17 +81,17 @@ class ModelPlanner:
     ) -> prompts.Prompt:
         match request:
             case AtomicRequest():
-                return prompts.atomic(request, self._fence)
+                return prompts.atomic(request, self._delimiter)
             case JudgeRequest():
-                return prompts.judge(request, self._fence)
+                return prompts.judge(request, self._delimiter)
             case ReviewRequest():
-                return prompts.review(request, self._fence)
+                return prompts.review(request, self._delimiter)
             case RuleRequest():
-                return prompts.rule(request, self._fence)
+                return prompts.rule(request, self._delimiter)
             case IntegrateRequest():
-                return prompts.integrate(request, self._fence)
+                return prompts.integrate(request, self._delimiter)
             case ReassessRequest():
-                return prompts.reassess(request, self._fence)
+                return prompts.reassess(request, self._delimiter)
             case _:
                 assert_never(request)
 
@@ -113,7 +113,7 @@ class ModelPlanner:
 
     async def _split(self, request: SplitRequest) -> Answered:
         largest = largest_input(request.assignment.inputs, self._workspace)
-        value, usage = await self._ask(prompts.split(request, largest[1] if largest else 0, self._fence))
+        value, usage = await self._ask(prompts.split(request, largest[1] if largest else 0, self._delimiter))
         if value["can_split"] and value["dimension"] == HALVING:
             return Answered(halve_inputs(request, self._workspace), usage)
         return Answered(_read_split(request, value), usage)

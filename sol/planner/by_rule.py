@@ -37,7 +37,7 @@ class Planner(Protocol):
     """Answers requests about tasks. Safe to call from many tasks of one event loop at the same time."""
 
     async def answer(self, request: PlannerRequest) -> Answered:
-        """Answer with the kind of answer that belongs to the request.
+        """ParsedAnswer with the kind of answer that belongs to the request.
 
         `SplitRequest` gives `SplitAnswer` or `CannotSplit`; `ReviewRequest` and `RuleRequest` give `Judged`; each other
         request gives the answer of its own name.
@@ -265,7 +265,7 @@ class FreePlanner:
     workspace: Path
 
     async def answer(self, request: PlannerRequest) -> Answered:
-        """Answer by rule.
+        """ParsedAnswer by rule.
 
         Raises:
             PlannerError: For requests that need judgement of words: `JudgeRequest`, `ReviewRequest`, `RuleRequest`.

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from luna.schemas import closed
-from luna.text import clip, fence
+from luna.text import clip, delimited
 from sol.planner.divide import HALVING, UNKNOWNS_DIMENSION
 from sol.strategy.schema import DIMENSIONS
 from sol.tree.effects import (
@@ -179,7 +179,7 @@ def judge(request: JudgeRequest, token: str) -> Prompt:
     """Ask each question about a result. Source: S59."""
     system = f"""{_ROLE}
 
-Answer each question about the result, in the order asked: first the reason, then whether it holds. Go by what the
+ParsedAnswer each question about the result, in the order asked: first the reason, then whether it holds. Go by what the
 result shows, not by what it claims. Where the result does not show it, it does not hold."""
     count = len(request.questions)
     verdicts = {"type": "array", "items": closed(_YES_NO), "minItems": count, "maxItems": count}
@@ -300,7 +300,7 @@ def _numbered(texts: Sequence[str]) -> str:
 
 def _block(label: str, value: Any, source: str, token: str) -> str:  # noqa: ANN401 - any JSON
     text = value if isinstance(value, str) else _json(value)
-    return fence(clip(text, limit_bytes=BLOCK_BYTES).text, label=label, source=source, token=token)
+    return delimited(clip(text, limit_bytes=BLOCK_BYTES).text, label=label, source=source, token=token)
 
 
 def _json(value: Any) -> str:  # noqa: ANN401 - any JSON

@@ -82,10 +82,10 @@ CHAT_SPANS = ChatSpans()
 
 
 def _of(response: LLMResult) -> dict[str, Any]:
-    generation = response.generations[0][0]
-    if not isinstance(generation, ChatGeneration) or not isinstance(generation.message, AIMessage):
+    current_children = response.generations[0][0]
+    if not isinstance(current_children, ChatGeneration) or not isinstance(current_children.message, AIMessage):
         return {}
-    message = generation.message
+    message = current_children.message
     usage = message.usage_metadata
     told = {
         "gen_ai.usage.input_tokens": usage["input_tokens"] if usage else None,
@@ -255,7 +255,7 @@ class RunSpans:
         parent = self._state.above(node)
         if not isinstance(parent, TaskNode):
             return []
-        replaced = [path for path in parent.children if path not in parent.generation and path in self._contexts]
+        replaced = [path for path in parent.children if path not in parent.current_children and path in self._contexts]
         return [Link(self._contexts[path], {"sol.link": "replaces"}) for path in replaced if path != node.path]
 
     def _settled(self, path: str, data: e.Settled, t: int) -> None:

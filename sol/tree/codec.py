@@ -107,7 +107,7 @@ _ANSWERS: Final[Mapping[str, AnswerReader]] = {
     Kind.REVIEW: reader_of(effects.Judged),
     Kind.MERGE: _either("checks", effects.IntegrateAnswer, effects.MergeAnswer),
     Kind.INTEGRATE: reader_of(effects.IntegrateAnswer),
-    Kind.LAND: reader_of(effects.LandAnswer),
+    Kind.APPLY: reader_of(effects.ApplyAnswer),
     Kind.REASSESS: reader_of(effects.ReassessAnswer),
     Kind.RULE: reader_of(effects.Judged),
     Kind.FILE: reader_of(effects.FileAnswer),

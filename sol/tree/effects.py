@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sol.tree.values import (
     NO_CAUSE,
@@ -38,7 +38,7 @@ class Kind(StrEnum):
     REVIEW = "review"
     MERGE = "merge"
     INTEGRATE = "integrate"
-    LAND = "land"
+    APPLY = "land"
     REASSESS = "reassess"
     RULE = "rule"
     FILE = "file"
@@ -98,11 +98,11 @@ class Part(Struct, frozen=True, omit_defaults=True, gc=False):
     halved: bool = False
 
 
-class Place(Struct, frozen=True, omit_defaults=True, gc=False):
+class Checkout(Struct, frozen=True, omit_defaults=True, gc=False):
     """Where an effect works when Lunas are kept apart.
 
     Attributes:
-        name: Of the place, unique within the run.
+        name: Of the checkout, unique within the run.
         base: The snapshot that it starts from.
         sides: Accepted work to have in it as well, as path of the node and snapshot, in order.
     """
@@ -130,17 +130,17 @@ class AttemptRequest(Request, frozen=True, omit_defaults=True, gc=False):
 
     Attributes:
         partial: Stored parts of earlier attempts.
-        because: What is new about this attempt (S53).
+        cause: What is new about this attempt (S53).
         answers: What humans answered to questions of earlier attempts, by question.
-        place: Where; None: in the workspace itself.
+        checkout: Where; None: in the workspace itself.
     """
 
     assignment: AssignmentData
     worker: WorkerData
     partial: Mapping[str, Json] = msgspec.field(default_factory=dict)
-    because: Cause = NO_CAUSE
+    cause: Cause = NO_CAUSE
     answers: Mapping[str, str] = msgspec.field(default_factory=dict)
-    place: Place | None = None
+    checkout: Checkout | None = None
 
 
 class CheckRequest(Request, frozen=True, omit_defaults=True, gc=False):
@@ -153,7 +153,7 @@ class CheckRequest(Request, frozen=True, omit_defaults=True, gc=False):
     result: Json
     started_t: float
     worker: WorkerData
-    place: Place | None = None
+    checkout: Checkout | None = None
 
 
 class JudgeRequest(Request, frozen=True, omit_defaults=True, gc=False):
@@ -203,7 +203,7 @@ class IntegrateRequest(Request, frozen=True, omit_defaults=True, gc=False):
     Attributes:
         parts: In path order. Those neither `success` nor `skipped` are what is left open; skipped ones were set aside.
         worker: The Luna that integrates; None: the planner does (S61).
-        place: Where the Luna works, with the parts' work merged; None: in the workspace itself.
+        checkout: Where the Luna works, with the parts' work merged; None: in the workspace itself.
     """
 
     assignment: AssignmentData
@@ -211,25 +211,25 @@ class IntegrateRequest(Request, frozen=True, omit_defaults=True, gc=False):
     sequential: bool
     how: str
     worker: WorkerData | None = None
-    place: Place | None = None
+    checkout: Checkout | None = None
 
 
 class MergeRequest(Request, frozen=True, omit_defaults=True, gc=False):
-    """Bring the work of accepted parts together in one place.
+    """Bring the work of accepted parts together in one checkout.
 
     Attributes:
-        place: Where, and what is merged into it.
+        checkout: Where, and what is merged into it.
         parts: Whose work it is.
         worker: The Luna that settles the conflict which came up before; None: none has.
     """
 
     assignment: AssignmentData
-    place: Place
+    checkout: Checkout
     parts: tuple[Part, ...]
     worker: WorkerData | None = None
 
 
-class LandRequest(Request, frozen=True, omit_defaults=True, gc=False):
+class ApplyRequest(Request, frozen=True, omit_defaults=True, gc=False):
     """Bring accepted work into the workspace itself, where nothing has changed since `base`."""
 
     snapshot: str
@@ -344,7 +344,7 @@ class MergeAnswer(AnswerValue, frozen=True, gc=False):
     """The work of parts merged, up to a conflict if there is one.
 
     Attributes:
-        snapshot: Of the place with the work of `merged` in it.
+        snapshot: Of the checkout with the work of `merged` in it.
         merged: Paths of the parts whose work is in it.
     """
 
@@ -353,10 +353,10 @@ class MergeAnswer(AnswerValue, frozen=True, gc=False):
     conflict: ConflictData | None
 
 
-class LandAnswer(AnswerValue, frozen=True, gc=False):
+class ApplyAnswer(AnswerValue, frozen=True, gc=False):
     """What became of accepted work: in the workspace or not, where else, one sentence about it, the files changed."""
 
-    landed: bool
+    applied: bool = field(name="landed")
     where: str
     note: str
     changed: tuple[str, ...] = ()

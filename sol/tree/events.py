@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import ClassVar, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sol.tree.values import (
     NO_CAUSE,
@@ -109,14 +109,14 @@ class Command(Struct, frozen=True, gc=False):
         node: Path of the node.
         kind: Kind of effect.
         n: Which one of its kind on this node, from 1.
-        because: What is new about it, so that it is no blind repetition (S53), and what the program needs back.
+        cause: What is new about it, so that it is no blind repetition (S53), and what the program needs back.
         reserve: What it may use at most, reserved in the budget while it runs; None: it costs nothing.
     """
 
     node: str
     kind: str
     n: int
-    because: Cause = NO_CAUSE
+    cause: Cause = field(default=NO_CAUSE, name="because")
     reserve: Usage | None = None
 
     @property
@@ -137,7 +137,7 @@ class RunStarted(Payload, frozen=True, omit_defaults=True, gc=False):
         workspace: Directory that it works in, absolute.
         sol: `model` when Sol can judge words, otherwise `rules`.
         base_url: Address of a server for both models; None: none, or one with a password.
-        isolation, base, places: How Lunas are kept apart, what from, and where; "": they are not.
+        isolation, base, checkouts: How Lunas are kept apart, what from, and where; "": they are not.
     """
 
     TYPE = EventType.RUN_STARTED
@@ -150,7 +150,7 @@ class RunStarted(Payload, frozen=True, omit_defaults=True, gc=False):
     base_url: str | None = None
     isolation: str = ""
     base: str = ""
-    places: str = ""
+    checkouts: str = field(default="", name="places")
 
 
 class TaskStarted(RunStarted, frozen=True, omit_defaults=True, gc=False, kw_only=True):
@@ -247,14 +247,14 @@ class Queued(EffectPayload, frozen=True, omit_defaults=True, gc=False):
     """An effect is wanted and waits for its turn."""
 
     TYPE = EventType.QUEUED
-    because: Cause = NO_CAUSE
+    cause: Cause = field(default=NO_CAUSE, name="because")
 
 
 class Started(EffectPayload, frozen=True, omit_defaults=True, gc=False):
     """An effect is started once this is committed."""
 
     TYPE = EventType.STARTED
-    because: Cause = NO_CAUSE
+    cause: Cause = field(default=NO_CAUSE, name="because")
     reserve: Usage | None = None
 
 
@@ -402,7 +402,7 @@ class Settled(Payload, frozen=True, omit_defaults=True, gc=False):
     Attributes:
         state: How. `kind`: why, in one word. `reason`: in one sentence.
         resumable: A resume may take it up again.
-        redo, because: What it was doing, to be wanted again then; None: as it is.
+        redo, cause: What it was doing, to be wanted again then; None: as it is.
         open: Sets of issues that stayed open, where that is why it ended.
     """
 
@@ -412,7 +412,7 @@ class Settled(Payload, frozen=True, omit_defaults=True, gc=False):
     reason: str = ""
     resumable: bool = False
     redo: str | None = None
-    because: Cause | None = None
+    cause: Cause | None = field(default=None, name="because")
     open: tuple[tuple[str, ...], ...] = ()
 
 
@@ -485,7 +485,7 @@ class Refused(Payload, frozen=True, omit_defaults=True, gc=False):
 
 
 class Split(Payload, frozen=True, omit_defaults=True, gc=False):
-    """A task was split. `goals`: keys of its parts. `because`: kind of the report that led to it."""
+    """A task was split. `goals`: keys of its parts. `cause`: kind of the report that led to it."""
 
     TYPE = EventType.SPLIT
     children: tuple[str, ...]
@@ -494,7 +494,7 @@ class Split(Payload, frozen=True, omit_defaults=True, gc=False):
     dimension: str
     sequential: bool
     reason: str = ""
-    because: str = ""
+    cause: str = field(default="", name="because")
 
 
 class Redefined(Payload, frozen=True, omit_defaults=True, gc=False):

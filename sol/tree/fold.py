@@ -9,7 +9,7 @@ from msgspec import structs
 
 from sol.errors import StoreError
 from sol.tree import events as e
-from sol.tree.effects import IntegrateAnswer, JudgeAnswer, Judged, Kind, LandAnswer, MergeAnswer, ReassessAnswer
+from sol.tree.effects import ApplyAnswer, IntegrateAnswer, JudgeAnswer, Judged, Kind, MergeAnswer, ReassessAnswer
 from sol.tree.events import ByClass, Command, Event
 from sol.tree.node import NO_JUDGEMENTS, AnyState, Node, State, TaskNode, Tree
 from sol.tree.values import JUDGED, NOTHING, AssignmentData, CheckResult, Usage
@@ -60,7 +60,7 @@ def _resumed(state: AnyState, _event: Event, data: e.Resumed) -> None:
 
 
 def _queued(state: AnyState, event: Event, data: e.Queued) -> None:
-    state.queue.append(Command(event.node, data.kind, data.n, data.because))
+    state.queue.append(Command(event.node, data.kind, data.n, data.cause))
     node = state.nodes[event.node]
     node.counts[data.kind] = data.n
     if node.state == State.RUNNING:
@@ -69,7 +69,7 @@ def _queued(state: AnyState, event: Event, data: e.Queued) -> None:
 
 def _started(state: AnyState, event: Event, data: e.Started) -> None:
     key = (event.node, data.kind, data.n)
-    command = Command(*key, data.because, data.reserve)
+    command = Command(*key, data.cause, data.reserve)
     queue = state.queue
     node = state.nodes[event.node]
     if queue and queue[0].key == key:
@@ -79,7 +79,7 @@ def _started(state: AnyState, event: Event, data: e.Started) -> None:
     state.inflight[key] = command
     _reserve(state, data.reserve, 1)
     node.counts[data.kind] = data.n
-    node.because = data.because
+    node.cause = data.cause
     node.redo = ""
     is_attempt = data.kind == Kind.ATTEMPT
     if is_attempt or not node.since:
@@ -171,10 +171,10 @@ def _answer(state: AnyState, event: Event, data: e.Answer) -> None:
         case JudgeAnswer(verdicts):
             answers = iter(verdicts)
             _set_checks(node, tuple(_judged(check, answers) for check in node.checks))
-        case LandAnswer() as landed:
-            state.landed = landed
+        case ApplyAnswer() as applied:
+            state.applied = applied
         case Judged() as judged if data.kind == Kind.RULE and node.deciding is not None:
-            node.judgements = {**node.judgements, node.because.rule: judged}
+            node.judgements = {**node.judgements, node.cause.rule: judged}
         case _:
             pass
 
@@ -195,8 +195,8 @@ def _lost(state: AnyState, event: Event, data: e.Lost) -> None:
 def _late(state: AnyState, event: Event, data: e.Late) -> None:
     """What came too late changes no state; but work that has come home is there whatever the run was told meanwhile."""
     _close(state, event, data.outcome)
-    if isinstance(data.outcome, e.Answer) and isinstance(data.outcome.answer, LandAnswer):
-        state.landed = data.outcome.answer
+    if isinstance(data.outcome, e.Answer) and isinstance(data.outcome.answer, ApplyAnswer):
+        state.applied = data.outcome.answer
 
 
 def _interrupted(state: AnyState, event: Event, data: e.Interrupted) -> None:
@@ -259,8 +259,8 @@ def _settled(state: AnyState, event: Event, data: e.Settled) -> None:
         node.redo = data.redo
     elif not data.resumable:
         node.redo = ""
-    if data.because is not None:
-        node.because = data.because
+    if data.cause is not None:
+        node.cause = data.cause
     if not data.resumable:
         node.question = ""
     if state.inflight:
@@ -307,7 +307,7 @@ def changed(before: AssignmentData | None, changes: e.AssignmentChanges) -> Assi
 def _task_started(tree: Tree, event: Event, data: e.Started) -> None:
     if data.kind == Kind.ATTEMPT:
         node = tree.nodes[event.node]
-        node.integration, node.generation, node.refusals = None, (), 0
+        node.integration, node.current_children, node.refusals = None, (), 0
 
 
 def _task_answer(tree: Tree, event: Event, data: e.Answer) -> None:
@@ -323,7 +323,7 @@ def _task_answer(tree: Tree, event: Event, data: e.Answer) -> None:
             before = node.merging.merged if node.merging is not None else ()
             node.merging = structs.replace(merge, merged=(*before, *merge.merged))
         case ReassessAnswer() as answer:
-            node.reassessment, node.trigger = answer, node.because.trigger
+            node.reassessment, node.trigger = answer, node.cause.trigger
         case _:
             pass
 
@@ -338,7 +338,7 @@ def _refused(tree: Tree, event: Event, data: e.Refused) -> None:
 def _split(tree: Tree, event: Event, data: e.Split) -> None:
     node = tree.nodes[event.node]
     node.state = State.SPLIT
-    node.generation = data.children
+    node.current_children = data.children
     node.how, node.dimension, node.sequential = data.how, data.dimension, data.sequential
     node.splits += 1
     node.refusals = 0
@@ -359,7 +359,7 @@ def _redefined(tree: Tree, event: Event, data: e.Redefined) -> None:
 def _task_reopened(tree: Tree, event: Event, _data: e.Reopened) -> None:
     node = tree.nodes[event.node]
     if node.state == State.PENDING:
-        node.generation = ()
+        node.current_children = ()
 
 
 def _analysed(tree: Tree, event: Event, data: e.Analysed) -> None:

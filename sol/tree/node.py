@@ -11,7 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
-from sol.tree.effects import IntegrateAnswer, Judged, LandAnswer, MergeAnswer, ReassessAnswer
+from sol.tree.effects import ApplyAnswer, IntegrateAnswer, Judged, MergeAnswer, ReassessAnswer
 from sol.tree.events import Command, Decided, RunStarted, TaskStarted
 from sol.tree.values import NO_CAUSE, NOTHING, AssignmentData, Cause, CheckResult, Json, ReportData, WorkerData
 
@@ -66,7 +66,7 @@ class Node(Struct, kw_only=True, gc=False):
         children: Paths of all children ever made, oldest first.
         counts: Newest number of each effect kind.
         redo: Effect kind to start again on resume; "" when none was interrupted.
-        because: Of the newest effect: what is new about it, and what the program needs back.
+        cause: Of the newest effect: what is new about it, and what the program needs back.
         question: What a person is asked while waiting.
         answers: What people have answered so far, by question.
         notes: What later attempts must know (answers, findings), newest last.
@@ -92,7 +92,7 @@ class Node(Struct, kw_only=True, gc=False):
     children: tuple[str, ...] = ()
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     redo: str = ""
-    because: Cause = NO_CAUSE
+    cause: Cause = NO_CAUSE
     question: str = ""
     answers: Mapping[str, str] = msgspec.field(default_factory=lambda: _NO_ANSWERS)
     notes: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class TaskNode(Node, kw_only=True, gc=False):
 
     Attributes:
         assignment: Its seven fields.
-        generation: Paths of the children of the newest split.
+        current_children: Paths of the children of the newest split.
         after: Path of the sibling whose success it waits for; "" when it waits for none.
         restates: It repeats its parent's task, as the second half of a sequential split (S15).
         portion: It reads like a mere portion ("first half of …") of its parent.
@@ -152,7 +152,7 @@ class TaskNode(Node, kw_only=True, gc=False):
     """
 
     assignment: AssignmentData
-    generation: tuple[str, ...] = ()
+    current_children: tuple[str, ...] = ()
     after: str = ""
     restates: bool = False
     portion: bool = False
@@ -193,7 +193,7 @@ class RunState(Struct, Generic[N_co], kw_only=True, gc=False):
         started: What the run was started with; None before.
         status: "", then `running`, `waiting`, `interrupted`, `success` or a terminal node state's word.
         over: Name of the budget that has been passed; "" while none is.
-        landed: What became of the accepted work of Lunas that were kept apart; None: nothing yet.
+        applied: What became of the accepted work of Lunas that were kept apart; None: nothing yet.
     """
 
     nodes: dict[str, N_co] = msgspec.field(default_factory=dict)
@@ -205,7 +205,7 @@ class RunState(Struct, Generic[N_co], kw_only=True, gc=False):
     started: RunStarted | None = None
     status: str = ""
     over: str = ""
-    landed: LandAnswer | None = None
+    applied: ApplyAnswer | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.status or 'pending'}, {self.size}>"

@@ -125,9 +125,9 @@ def _tasks(tree: AnyState) -> dict[str, _TaskKey]:
 
 
 def _split(node: Node) -> tuple[str, str, int] | None:
-    if not isinstance(node, TaskNode) or not node.generation:
+    if not isinstance(node, TaskNode) or not node.current_children:
         return None
-    return node.how, node.dimension, len(node.generation)
+    return node.how, node.dimension, len(node.current_children)
 
 
 _COMPARED: Mapping[str, Callable[[Node], Any]] = {

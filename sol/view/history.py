@@ -222,9 +222,9 @@ def happened(node: Node, events: Iterable[Event]) -> list[tuple[float, str]]:
 
 
 def _started(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
-    because = data.get("because") or {}
-    new = f" (new: {because['new']})" if because.get("new") else ""
-    trigger = f" because of {because['trigger']}" if because.get("trigger") else ""
+    cause = data.get("because") or {}
+    new = f" (new: {cause['new']})" if cause.get("new") else ""
+    trigger = f" because of {cause['trigger']}" if cause.get("trigger") else ""
     yield labels.clean(f"{data['kind']} {data['n']} started{trigger}{new}")
 
 

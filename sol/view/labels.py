@@ -168,19 +168,19 @@ def detail_of(node: Node) -> str:
         return clean(node.question)
     if node.state == State.SUCCESS and node.kind == "unchecked":
         return "unchecked"
-    if isinstance(node, TaskNode) and node.generation and node.stuck and not node.reason:
+    if isinstance(node, TaskNode) and node.current_children and node.stuck and not node.reason:
         return clean(f"split: {node.stuck}")
     return clean(node.reason)
 
 
 def is_split(node: Node) -> bool:
     """Whether a node is a task that is split at present."""
-    return isinstance(node, TaskNode) and bool(node.generation)
+    return isinstance(node, TaskNode) and bool(node.current_children)
 
 
 def dimension_of(node: Node) -> str:
     """Along which dimension a task is split at present; "" when it is not."""
-    return clean(node.dimension) if isinstance(node, TaskNode) and node.generation else ""
+    return clean(node.dimension) if isinstance(node, TaskNode) and node.current_children else ""
 
 
 def counted(counts: Mapping[State, int]) -> str:

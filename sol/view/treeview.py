@@ -118,7 +118,7 @@ class TreeView:
         return [
             node
             for node in self
-            if node.state == State.SKIPPED and not (isinstance(node, TaskNode) and node.generation)
+            if node.state == State.SKIPPED and not (isinstance(node, TaskNode) and node.current_children)
         ]
 
     def node(self, path: str) -> Story:

@@ -166,16 +166,16 @@ def request(where: Where, command: Command) -> Request:
     step = where.step(visit)
     if command.kind == Kind.FILE:
         return _report_files(where, visit)
-    assignment = compose(where, visit, command.because)
+    assignment = compose(where, visit, command.cause)
     match command.kind:
         case Kind.RULE:
-            return RuleRequest(assignment, command.because.question, _material(where, visit))
+            return RuleRequest(assignment, command.cause.question, _material(where, visit))
         case Kind.SOLVE:
             strategy = step.solve if isinstance(step.solve, str) else None
-            resumed = command.because.new == "resumed"
+            resumed = command.cause.new == "resumed"
             return SolveRequest(assignment, worker_for(step, visit.worker), strategy, resumed)
         case _:
-            return AttemptRequest(assignment, worker_for(step, visit.worker), visit.partial, command.because)
+            return AttemptRequest(assignment, worker_for(step, visit.worker), visit.partial, command.cause)
 
 
 def _material(where: Where, visit: Visit) -> dict[str, Json]:
@@ -201,7 +201,7 @@ def _report_files(where: Where, visit: Visit) -> FileRequest:
     )
 
 
-def compose(where: Where, visit: Visit, because: Cause) -> AssignmentData:
+def compose(where: Where, visit: Visit, cause: Cause) -> AssignmentData:
     """The assignment of a visit. Source: S26–S33, R13, TPL-01."""
     step = where.step(visit)
     values = placeholders(where, visit)
@@ -210,7 +210,7 @@ def compose(where: Where, visit: Visit, because: Cause) -> AssignmentData:
     given = {name: values[name] for name in ("task", "previous_response", "user_inputs") if name not in used}
     return AssignmentData(
         goal=render(template, values).strip() or f"Do the step {step.name!r}.",
-        context="\n\n".join(_context(where, visit, because)),
+        context="\n\n".join(_context(where, visit, cause)),
         inputs={name: text for name, text in given.items() if text},
         constraints=tuple(_constraints(where, visit)),
         expected_output=ExpectedData(_expected(where, visit)),
@@ -257,7 +257,7 @@ def _clipped(text: str) -> str:
     return clip(text, limit_bytes=MATERIAL_BYTES).text
 
 
-def _context(where: Where, visit: Visit, because: Cause) -> list[str]:
+def _context(where: Where, visit: Visit, cause: Cause) -> list[str]:
     limit = where.machine.config.max_steps
     of = "" if limit is None else f" of at most {limit}"
     name = where.definition(visit.frame).name
@@ -268,10 +268,10 @@ def _context(where: Where, visit: Visit, because: Cause) -> list[str]:
         lines = [f"Step {visit.step!r} of the workflow {name!r}, visit {visit.n} of it, step {visit.iteration}{of}."]
     lines += [f"Knowledge:\n{text.strip()}" for text in _texts(where, visit, where.step(visit).knowledge)]
     lines += [f"New: {note}" for note in visit.notes]
-    if because.what == "tag":
+    if cause.what == "tag":
         lines.append(
             "New: your answer had no status tag that chooses a rule. Answer again, with one. It was:\n"
-            + _clipped(because.answer)
+            + _clipped(cause.answer)
         )
     return lines
 

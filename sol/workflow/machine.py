@@ -122,7 +122,7 @@ def on_reopened(out: Out, visit: Visit, data: Reopened) -> None:
         if frame.pending:
             proceed(out, frame, frame.pending)
     elif data.redo:
-        out.then.want(visit, data.redo, reopened_cause(visit.because, data))
+        out.then.want(visit, data.redo, reopened_cause(visit.cause, data))
     elif visit.state == State.PENDING:
         out.then.want(visit, out.kind_of(visit))
 

@@ -164,7 +164,7 @@ def _begin(machine: Machine, _path: str, data: WorkflowStarted) -> None:
 
 
 def _started(machine: Machine, path: str, data: e.Started) -> None:
-    if data.because.what == "tag":
+    if data.cause.what == "tag":
         machine.nodes[path].reminded = True
 
 

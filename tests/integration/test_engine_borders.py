@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from luna.protocol import Assignment, Delivery, Stuck, StuckKind
-from luna.workspaces import Isolation
+from luna.workspaces import IsolationMode
 from sol.engine.loop import _patient_collector
 from sol.engine.requests import read_state
 from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
@@ -170,7 +170,7 @@ steps:
 
 @pytest.mark.parametrize("isolation", ["copy", "worktree"])
 async def test_steps_work_in_the_workspace_itself_whatever_isolation_is_asked_for(
-    isolation: Isolation, tmp_path: Path
+    isolation: IsolationMode, tmp_path: Path
 ) -> None:
     (tmp_path / "flow.yaml").write_text(FLOW, encoding="utf-8")
     solver = sol(worker=lambda inputs: "[ask:2]", workspace=tmp_path, isolation=isolation)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from luna.workspaces.opening import list_kept, remove_kept
+from luna.workspaces.opening import list_retained, remove_retained
 from sol import Sol
 from sol.tree.events import EventType
 from tests.support.editing import git, read, repository
@@ -41,19 +41,19 @@ class Luna:
         with self.log.open("a") as log:
             log.write(delivery.key + "\\n")
         await asyncio.sleep(0.01)
-        place, inputs = delivery.workspace, assignment.inputs
+        checkout, inputs = delivery.workspace, assignment.inputs
         if "conflicts" in inputs:
             (one,) = inputs["conflicts"]
             lines = {line for side in ("before", "ours", "theirs") for line in one[side].splitlines()}
-            (place / "log.txt").write_text("".join(f"{line}\\n" for line in sorted(lines)))
+            (checkout / "log.txt").write_text("".join(f"{line}\\n" for line in sorted(lines)))
             yield Success(summary="settled", result="settled")
         elif len(inputs["items"]) > 1:
-            (place / "mess.txt").write_text("mess")
+            (checkout / "mess.txt").write_text("mess")
             yield Stuck(blocker="too many at once")
         else:
             name = inputs["items"][0]
-            (place / f"{name}.txt").write_text(name)
-            with (place / "log.txt").open("a") as log:
+            (checkout / f"{name}.txt").write_text(name)
+            with (checkout / "log.txt").open("a") as log:
                 log.write(f"with {name}\\n")
             yield Success(summary="done", result=[name])
 
@@ -175,14 +175,14 @@ async def test_killed_run_ends_as_an_undisturbed_one_and_leaves_only_what_is_lis
     assert "mess.txt" not in read(boat)
     assert len(set(lunas(boat))) == calls, "nothing but what was cut off was done again"
 
-    kept = await list_kept(boat, boat / ".sol")
+    kept = await list_retained(boat, boat / ".sol")
     where = {one.where for one in kept}
     assert {str(path) for path in (boat / ".sol" / "worktrees").glob("[!.]*/[!.]*")} <= where
     if isolation == "worktree":
         assert git(boat, "status", "--porcelain") == ""
         assert {branch for branch in branches(boat) if branch != "main"} <= where
-    await remove_kept(boat, boat / ".sol", seen.run)
-    assert await list_kept(boat, boat / ".sol") == []
+    await remove_retained(boat, boat / ".sol", seen.run)
+    assert await list_retained(boat, boat / ".sol") == []
     if isolation == "worktree":
         assert branches(boat) == ["main"]
         worktrees = git(boat, "worktree", "list").splitlines()

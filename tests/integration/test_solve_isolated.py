@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from luna.protocol import Assignment, Failed
-from luna.workspaces.opening import list_kept
+from luna.workspaces.opening import list_retained
 from sol import Sol
 from sol.errors import ConflictError, UsageError
 from sol.journal import MemoryJournal
 from sol.run import Run
-from sol.tree.effects import LandAnswer
+from sol.tree.effects import ApplyAnswer
 from tests.support.core import strategy_of
 from tests.support.editing import Editor, Files, git, read, repository, written
 from tests.support.planners import ScriptedPlanner, split_into
@@ -49,13 +49,13 @@ def sol_for(workspace: Path, worker: Any, **changes: Any) -> Sol:
     return Sol(**(options | changes))
 
 
-async def landed(run: Run) -> LandAnswer:
-    assert run.state.landed is not None
-    return run.state.landed
+async def applied(run: Run) -> ApplyAnswer:
+    assert run.state.applied is not None
+    return run.state.applied
 
 
 async def kept_of(workspace: Path) -> list[tuple[str, str]]:
-    return [(one.name, one.where) for one in await list_kept(workspace, workspace / ".sol")]
+    return [(one.name, one.where) for one in await list_retained(workspace, workspace / ".sol")]
 
 
 @pytest.mark.parametrize("isolation", ["worktree", "copy"])
@@ -69,8 +69,8 @@ async def test_parts_work_apart_and_their_work_is_merged_and_brought_home(tmp_pa
     assert worker.saw[DOOR] == worker.saw[LAMP] == BOAT, "the mess of a stuck Luna is not built on"
     assert len({worker.at[goal] for goal in (GOAL, DOOR, LAMP)}) == 3
     assert read(boat) == {"door.txt": "opens\n", "lamp.txt": "shines\n", "log.txt": "monday\n"}
-    told = await landed(run)
-    assert told.landed
+    told = await applied(run)
+    assert told.applied
     assert told.changed == ("door.txt", "lamp.txt")
     assert [name for name, _ in await kept_of(boat)] == ["root.1"], "what the stuck Luna did is kept, and no more"
     assert not any(path.exists() for path in worker.at.values()), "places are removed"
@@ -217,8 +217,8 @@ async def test_workspace_that_someone_changed_meanwhile_is_left_alone(tmp_path: 
     run = await sol_for(boat, Editor(script), isolation=isolation, strategy="single").asolve(task(GOAL))
     assert run.solved
     assert read(boat) == {**BOAT, "lamp.txt": "by hand\n"}
-    told = await landed(run)
-    assert not told.landed
+    told = await applied(run)
+    assert not told.applied
     assert told.where
     if isolation == "worktree":
         assert git(boat, "show", f"{told.where}:lamp.txt") == "shines"

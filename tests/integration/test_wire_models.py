@@ -18,7 +18,7 @@ from luna.models import resolve_chat_model
 from luna.models.calls import finish_reason
 from luna.models.failures import meaning
 from luna.protocol import Delivery, Failed, FailedKind, Stuck, StuckKind, Success, Usage
-from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, supervise
+from luna.supervisor import AttemptContext, AttemptLimits, Finished, Lost, supervise
 from luna.testing import CutStream, FakeClock, Hang, HttpError, Malformed, RateLimited, ScriptedServer
 from luna.testing.fakes import calls
 from luna.testing.wire_format import WireReply
@@ -61,7 +61,7 @@ async def attempt(one: Any, workspace: Path, *, clock: Any = None, gates: Gates 
         assignment(expected_output={"description": "a number", "json_schema": SCHEMA}),
         Delivery(key="run/0/attempt/1", workspace=workspace),
         clock=clock or FakeClock(auto=True, idle_s=IDLE_S),
-        around=Surroundings(gates=gates, provider=one.gate(None)),
+        around=AttemptContext(gates=gates, provider=one.gate(None)),
         **more,
     )
 

@@ -37,14 +37,15 @@ CALLER = """
 import asyncio, json, os, sys
 from pathlib import Path
 from luna.workspaces import Side
-from luna.workspaces.copy import CopySpaces
-from luna.workspaces.worktree import WorktreeSpaces
+from luna.workspaces.copy import CopyWorkspaces
+from luna.workspaces.worktree import WorktreeWorkspaces
 
 for line in sys.stdin:
     kind, workspace, home, run, method, args, given = json.loads(line)
     pid = os.fork()
     if pid == 0:
-        spaces = (WorktreeSpaces if kind == "worktree" else CopySpaces)(Path(workspace), run=run, home=Path(home))
+        make = WorktreeWorkspaces if kind == "worktree" else CopyWorkspaces
+        spaces = make(Path(workspace), run=run, home=Path(home))
         given |= {key: [Side(*side) for side in given[key]] for key in given.keys() & {"sides", "also"}}
         asyncio.run(getattr(spaces, method)(*args, **given))
         os._exit(0)
@@ -108,16 +109,16 @@ both_kills = pytest.mark.parametrize("kill", ["engine", "engine and git"])
 
 async def with_sides(area: Area) -> tuple[Spaces, str, list[Side]]:
     """A run with three parts, of which the third does not fit."""
-    spaces = area.spaces()
-    base = await spaces.begin()
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
     sides = []
     for name in "abc":
-        place = await spaces.place(name, base=base)
+        checkout = await workspaces.checkout(name, base=base)
         shared = {"d0/f0.txt": f"{name}\n"} if name != "b" else {"d0/f7.txt": f"{name}\n"}
-        write(place, {**shared, **{f"{name}/{n}": name for n in range(20)}})
-        sides.append(Side(name, await spaces.keep(name, message=name)))
-        await spaces.drop(name)
-    return spaces, base, sides
+        write(checkout, {**shared, **{f"{name}/{n}": name for n in range(20)}})
+        sides.append(Side(name, await workspaces.keep(name, message=name)))
+        await workspaces.drop(name)
+    return workspaces, base, sides
 
 
 def clear(root: Path) -> None:
@@ -137,15 +138,15 @@ async def test_place_that_was_cut_off_is_made_whole(
     tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
 ) -> None:
     area = make_area(kind, tmp_path, FILES)
-    spaces, base, sides = await with_sides(area)
-    expected = read(await spaces.place("whole", base=base, also=sides))
+    workspaces, base, sides = await with_sides(area)
+    expected = read(await workspaces.checkout("whole", base=base, also=sides))
     caller.call(area, "run-1", "place", "first", kill=None, base=base, also=plain(sides))
     for name in (f"p{n}" for n in range(TIMES)):
         caller.call(area, "run-1", "place", name, kill=kill, base=base, also=plain(sides))
-        place = await area.spaces().place(name, base=base, also=sides)
-        assert read(place) == expected
-        assert git(place, "status", "--porcelain") == ""
-        assert git(place, "symbolic-ref", "HEAD") == f"refs/heads/sol/run-1/{name}"
+        checkout = await area.workspaces().checkout(name, base=base, also=sides)
+        assert read(checkout) == expected
+        assert git(checkout, "status", "--porcelain") == ""
+        assert git(checkout, "symbolic-ref", "HEAD") == f"refs/heads/sol/run-1/{name}"
     assert set(area.branches()) == {"a", "b", "c", "whole", "first", *(f"p{n}" for n in range(TIMES))}
 
 
@@ -155,19 +156,19 @@ async def test_work_is_kept_though_keeping_was_cut_off(
     tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
 ) -> None:
     area = make_area(kind, tmp_path, FILES)
-    spaces = area.spaces()
-    base = await spaces.begin()
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
     work = {**FILES, "d1/f1.txt": "changed", **{f"new/{n}": str(n) for n in range(40)}}
     for n in range(-1, TIMES):
         name = f"k{n + 1}"
-        place = await spaces.place(name, base=base)
-        write(place, work)
+        checkout = await workspaces.checkout(name, base=base)
+        write(checkout, work)
         if n % 2:
-            git(place, "checkout", "--quiet", "--detach")
+            git(checkout, "checkout", "--quiet", "--detach")
         caller.call(area, "run-1", "keep", name, kill=None if n < 0 else kill, message="m")
-        kept = await area.spaces().keep(name, message="m")
-        assert read(place) == work
-        assert git(place, "status", "--porcelain") == ""
+        kept = await area.workspaces().keep(name, message="m")
+        assert read(checkout) == work
+        assert git(checkout, "status", "--porcelain") == ""
         assert git(area.repository(), "diff-tree", "-r", "--name-only", base, kept).count("\n") == 40
         assert area.branches()[name] == kept
     assert set(area.branches()) == {f"k{n}" for n in range(TIMES + 1)}
@@ -179,24 +180,24 @@ async def test_merge_that_was_cut_off_gives_the_same(
     tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
 ) -> None:
     area = make_area(kind, tmp_path, FILES)
-    spaces, base, sides = await with_sides(area)
-    expected = await spaces.merge("whole", base=base, sides=sides, message="m")
+    workspaces, base, sides = await with_sides(area)
+    expected = await workspaces.merge("whole", base=base, sides=sides, message="m")
     assert (expected.merged, expected.conflict is not None) == (("a", "b"), True)
-    files = read(await spaces.place("whole", base=base))
+    files = read(await workspaces.checkout("whole", base=base))
     for n in range(-1, TIMES):
         name = f"m{n + 1}"
-        write(await spaces.place(name, base=base), {"unfinished": name})
+        write(await workspaces.checkout(name, base=base), {"unfinished": name})
         given = {"base": base, "sides": plain(sides), "message": "m"}
         caller.call(area, "run-1", "merge", name, kill=None if n < 0 else kill, **given)
-        assert await area.spaces().merge(name, base=base, sides=sides, message="m") == expected
-        place = await spaces.place(name, base=base)
-        assert read(place) == files
+        assert await area.workspaces().merge(name, base=base, sides=sides, message="m") == expected
+        checkout = await workspaces.checkout(name, base=base)
+        assert read(checkout) == files
         branches = area.branches()
         assert branches[name] == expected.snapshot
         assert area.snapshot(branches[f"{name}+1"])["unfinished"] == name
         assert f"{name}+2" not in branches
-        write(place, {"d0/f0.txt": "both\n"})
-        assert isinstance(await spaces.resolve(name, message="r"), str)
+        write(checkout, {"d0/f0.txt": "both\n"})
+        assert isinstance(await workspaces.resolve(name, message="r"), str)
 
 
 @both_kinds
@@ -205,19 +206,19 @@ async def test_settling_that_was_cut_off_gives_the_same(
     tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
 ) -> None:
     area = make_area(kind, tmp_path, FILES)
-    spaces, base, sides = await with_sides(area)
+    workspaces, base, sides = await with_sides(area)
     for n in range(-1, TIMES):
         name = f"r{n + 1}"
-        merge = await spaces.merge(name, base=base, sides=sides, message="m")
-        place = await spaces.place(name, base=base)
-        write(place, {"d0/f0.txt": "both\n"})
+        merge = await workspaces.merge(name, base=base, sides=sides, message="m")
+        checkout = await workspaces.checkout(name, base=base)
+        write(checkout, {"d0/f0.txt": "both\n"})
         caller.call(area, "run-1", "resolve", name, kill=None if n < 0 else kill, message="r")
-        settled = await area.spaces().resolve(name, message="r")
+        settled = await area.workspaces().resolve(name, message="r")
         assert isinstance(settled, str)
         parents = git(area.repository(), "rev-parse", f"{settled}^@").split()
         assert parents == [merge.snapshot, sides[2].snapshot]
-        assert git(place, "status", "--porcelain") == ""
-        assert (area.branches()[name], read(place)["d0/f0.txt"]) == (settled, "both\n")
+        assert git(checkout, "status", "--porcelain") == ""
+        assert (area.branches()[name], read(checkout)["d0/f0.txt"]) == (settled, "both\n")
     assert not [name for name in area.branches() if "+" in name]
 
 
@@ -227,25 +228,25 @@ async def test_landing_that_was_cut_off_lands(
     tmp_path: Path, own_home: None, caller: Caller, kind: Kind, kill: Killed
 ) -> None:
     area = make_area(kind, tmp_path, FILES)
-    spaces = area.spaces()
-    base = await spaces.begin()
-    place = await spaces.place("root", base=base)
-    clear(place)
-    write(place, {f"d{n % 5}/f{n}.txt": f"new {n}\n" * 500 for n in range(200)} | {"d6": "a file now"})
-    snapshot = await spaces.keep("root", message="result")
-    expected = read(place)
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("root", base=base)
+    clear(checkout)
+    write(checkout, {f"d{n % 5}/f{n}.txt": f"new {n}\n" * 500 for n in range(200)} | {"d6": "a file now"})
+    snapshot = await workspaces.keep("root", message="result")
+    expected = read(checkout)
     for n in range(-1, TIMES):
         caller.call(area, "run-1", "land", snapshot, kill=None if n < 0 else kill, base=base)
-        landed = await area.spaces().land(snapshot, base=base)
-        if not landed.landed:  # a git that was killed leaves its lock, and one whose engine was killed may be at work
+        applied = await area.workspaces().apply(snapshot, base=base)
+        if not applied.applied:  # a git that was killed leaves its lock, and one whose engine was killed may be at work
             assert kind == "worktree"
-            assert ".lock" in landed.note
+            assert ".lock" in applied.note
             if kill == "engine":
                 await until(lambda: not [*(area.workspace / ".git").rglob("*.lock")], seconds=60)
             for lock in (area.workspace / ".git").rglob("*.lock"):
                 lock.unlink()
-            landed = await area.spaces().land(snapshot, base=base)
-        assert landed.landed, landed.note
+            applied = await area.workspaces().apply(snapshot, base=base)
+        assert applied.applied, applied.note
         assert read(area.workspace) == expected
         if kind == "worktree":
             assert git(area.workspace, "status", "--porcelain", "--", ".", ":!.sol") == ""
@@ -265,32 +266,32 @@ async def test_finish_that_was_cut_off_finishes(
     area = make_area(kind, tmp_path, FILES)
     for n in range(-1, TIMES // 2):
         run = f"run-{n + 1}"
-        spaces = area.spaces(run)
-        base = await spaces.begin()
-        write(await spaces.place("good", base=base), {f"good-{n}": run})
-        result = await spaces.keep("good", message="m")
+        workspaces = area.workspaces(run)
+        base = await workspaces.begin()
+        write(await workspaces.checkout("good", base=base), {f"good-{n}": run})
+        result = await workspaces.keep("good", message="m")
         for name in ("x", "y"):
-            write(await spaces.place(name, base=base), {name: run})
-        await spaces.place("idle", base=base)
-        assert (await spaces.land(result, base=base)).landed
+            write(await workspaces.checkout(name, base=base), {name: run})
+        await workspaces.checkout("idle", base=base)
+        assert (await workspaces.apply(result, base=base)).applied
         caller.call(area, run, "finish", kill=None if n < 0 else kill, result=result)
         try:
-            kept = await area.spaces(run).finish(result=result)
+            kept = await area.workspaces(run).finish(result=result)
         except WorkspaceError as error:
             if (kind, kill) != ("worktree", "engine and git") or "packed-refs.lock" not in str(error):
                 raise
             (area.workspace / ".git" / "packed-refs.lock").unlink()
-            kept = await area.spaces(run).finish(result=result)
+            kept = await area.workspaces(run).finish(result=result)
         assert [one.name for one in kept] == ["x", "y"]
         for one in kept:
             assert area.snapshot(one.snapshot, run)[one.name] == run
-        places = area.home / "worktrees" / run
-        assert [path.name for path in places.iterdir() if not path.name.startswith(".")] == []
+        checkouts = area.home / "worktrees" / run
+        assert [path.name for path in checkouts.iterdir() if not path.name.startswith(".")] == []
 
 
 async def test_begin_that_was_cut_off_begins(tmp_path: Path, own_home: None, caller: Caller) -> None:
     area = make_area("copy", tmp_path, FILES)
-    base = await area.spaces("whole").begin()
+    base = await area.workspaces("whole").begin()
     for n in range(-1, TIMES):
         caller.call(area, f"run-{n + 1}", "begin", kill="engine and git" if n >= 0 else None)
-        assert await area.spaces(f"run-{n + 1}").begin() == base
+        assert await area.workspaces(f"run-{n + 1}").begin() == base

@@ -1,4 +1,4 @@
-"""Many places at once, several runs in one repository, calls that are cancelled, git that outlives its engine."""
+"""Many checkouts at once, several runs in one repository, calls that are cancelled, git that outlives its engine."""
 
 import asyncio
 import os
@@ -18,23 +18,23 @@ __all__ = ["area", "own_home"]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes need POSIX")
 
 
-async def part(spaces: Spaces, base: str, name: str) -> Side:
-    place = await spaces.place(name, base=base)
-    write(place, {f"of {name}": name})
-    side = Side(name, await spaces.keep(name, message=name))
-    await spaces.drop(name)
+async def part(workspaces: Spaces, base: str, name: str) -> Side:
+    checkout = await workspaces.checkout(name, base=base)
+    write(checkout, {f"of {name}": name})
+    side = Side(name, await workspaces.keep(name, message=name))
+    await workspaces.drop(name)
     return side
 
 
 async def whole_run(area: Area, run: str) -> Merge:
-    spaces = area.spaces(run)
-    base = await spaces.begin()
+    workspaces = area.workspaces(run)
+    base = await workspaces.begin()
     names = [f"{run}.{n}" for n in range(5)]
-    sides = await asyncio.gather(*(part(spaces, base, name) for name in names))
+    sides = await asyncio.gather(*(part(workspaces, base, name) for name in names))
     first, second, merge = await asyncio.gather(
-        spaces.merge("left", base=base, sides=sides[:2], message="m"),
-        spaces.merge("right", base=base, sides=sides[2:], message="m"),
-        spaces.merge("all", base=base, sides=sides, message="m"),
+        workspaces.merge("left", base=base, sides=sides[:2], message="m"),
+        workspaces.merge("right", base=base, sides=sides[2:], message="m"),
+        workspaces.merge("all", base=base, sides=sides, message="m"),
     )
     assert [len(one.merged) for one in (first, second, merge)] == [2, 3, 5]
     assert set(area.snapshot(merge.snapshot, run)) == {*START, *(f"of {name}" for name in names)}
@@ -53,14 +53,14 @@ async def test_places_of_one_run_do_not_get_into_each_others_way(area: Area) -> 
 async def test_runs_in_one_repository_do_not_get_into_each_others_way(area: Area) -> None:
     runs = ("one", "two", "three")
     merges = await asyncio.gather(*(whole_run(area, run) for run in runs))
-    landed = [
-        await area.spaces(run).land(merge.snapshot, base=git_base(area, run))
+    applied = [
+        await area.workspaces(run).apply(merge.snapshot, base=git_base(area, run))
         for run, merge in zip(runs, merges, strict=True)
     ]
     # A fast-forward can be made once; copies land side by side, since they change different files.
-    assert [one.landed for one in landed] == ([True, False, False] if area.kind == "worktree" else [True] * 3)
+    assert [one.applied for one in applied] == ([True, False, False] if area.kind == "worktree" else [True] * 3)
     for run, merge in zip(runs, merges, strict=True):
-        kept = await area.spaces(run).finish(result=merge.snapshot)
+        kept = await area.workspaces(run).finish(result=merge.snapshot)
         not_landed = ["result"] if area.kind == "worktree" and run != "one" else []
         assert [one.name for one in kept] == [*not_landed, "right"]  # a merge that is no part of the result
 
@@ -86,24 +86,24 @@ def start(code: str, *words: str, cwd: Path | None = None) -> subprocess.Popen[b
 
 
 async def test_call_that_is_cancelled_can_be_made_again(area: Area) -> None:
-    spaces = area.spaces()
-    base = await spaces.begin()
-    sides = [await part(spaces, base, name) for name in "xy"]
-    expected = await spaces.merge("whole", base=base, sides=sides, message="m")
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    sides = [await part(workspaces, base, name) for name in "xy"]
+    expected = await workspaces.merge("whole", base=base, sides=sides, message="m")
     for after in range(0, 60, 4):
-        task = asyncio.create_task(spaces.merge("all", base=base, sides=sides, message="m"))
+        task = asyncio.create_task(workspaces.merge("all", base=base, sides=sides, message="m"))
         for _ in range(after):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
-    assert await spaces.merge("all", base=base, sides=sides, message="m") == expected
-    assert read(await spaces.place("all", base=base)) == read(await spaces.place("whole", base=base))
+    assert await workspaces.merge("all", base=base, sides=sides, message="m") == expected
+    assert read(await workspaces.checkout("all", base=base)) == read(await workspaces.checkout("whole", base=base))
     assert set(area.branches()) == {"x", "y", "whole", "all"}
 
 
 async def test_git_that_outlives_its_engine_is_ended_before_the_next_call(tmp_path: Path, own_home: None) -> None:
     area = make_area("worktree", tmp_path)
-    base = await area.spaces().begin()
+    base = await area.workspaces().begin()
     slow, note = tmp_path / "slow", tmp_path / "pid"
     slow.write_text(f"#!/bin/sh\necho $$ > '{note}.new'; mv '{note}.new' '{note}'\nexec sleep 60\n")
     slow.chmod(0o755)
@@ -121,7 +121,7 @@ async def test_git_that_outlives_its_engine_is_ended_before_the_next_call(tmp_pa
     pid = int(note.read_text())
     assert is_alive(pid)
     write(area.workspace, {".git/info/attributes": ""})
-    place = await area.spaces().place("0", base=base)
+    checkout = await area.workspaces().checkout("0", base=base)
     assert not is_alive(pid)
-    assert read(place) == dict(START)
-    assert git(place, "status", "--porcelain") == ""
+    assert read(checkout) == dict(START)
+    assert git(checkout, "status", "--porcelain") == ""

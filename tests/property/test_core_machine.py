@@ -38,7 +38,7 @@ def check_parents(tree: Tree) -> None:
             assert node.depth == above.depth + 1
             assert above.children.count(node.path) == 1
         assert all(tree.nodes[path].parent == node.path for path in node.children)
-        assert set(node.generation) <= set(node.children)
+        assert set(node.current_children) <= set(node.children)
 
 
 def without_parents(transitions: list[Transition]) -> list[Event]:
@@ -155,10 +155,10 @@ class Core(RuleBasedStateMachine):
         assert key not in self.started, "started twice"
         assert not any(of == path and kind == key[1] and n >= key[2] for of, kind, n in self.started)
         self.started.add(key)
-        because = start.because
+        cause = start.cause
         if key[1] == Kind.ATTEMPT:
-            assert key[2] == 1 or because.new, "the same task once more, unchanged"
-            asked_for = because.what == "answer" or because.new == "resumed" or self.retried
+            assert key[2] == 1 or cause.new, "the same task once more, unchanged"
+            asked_for = cause.what == "answer" or cause.new == "resumed" or self.retried
             self.tries[path] = self.tries.get(path, 0) + (not asked_for)
             assert self.tries[path] <= 2 * (3 + self.strategy.max_replans), "attempts without end"
         for end in range(len(path) + 1):

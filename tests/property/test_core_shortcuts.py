@@ -33,12 +33,12 @@ LABELS = ["SUCCESS", "STUCK", "STUCK:other ", "FAILED:premise", "passed", "faile
 def test_rules_decide_as_their_engine_does(rules: Any, section: str, labels: list[str], states: list[State]) -> None:
     run = Scenario(rules=rules)
     node = run[""]
-    node.children = node.generation = tuple(str(number) for number in range(len(states)))
-    for path, state in zip(node.generation, states, strict=True):
+    node.children = node.current_children = tuple(str(number) for number in range(len(states)))
+    for path, state in zip(node.current_children, states, strict=True):
         run.tree.nodes[path] = TaskNode(path=path, assignment=node.assignment, worker=WorkerData("x"), state=state)
     out = Reaction()
     action = rule(run.tree, node, section, labels, run.strategy, out)
-    children = tuple(Child(path, str(state)) for path, state in zip(node.generation, states, strict=True))
+    children = tuple(Child(path, str(state)) for path, state in zip(node.current_children, states, strict=True))
     found = evaluate(run.strategy.sections[section], Context(children=children, labels=frozenset(labels)))
     said = out.events[0].data
     assert isinstance(said, Decided)

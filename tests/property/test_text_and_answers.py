@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luna.models.answers import Answer, BadAnswer, read_answer
-from luna.text import clip, fence, repeated, size_bytes, strip_controls
+from luna.models.answers import BadAnswer, ParsedAnswer, read_answer
+from luna.text import clip, delimited, repeated, size_bytes, strip_controls
 from sol.strictyaml import StrictYamlError, load_yaml
 
 TOKEN = "a1b2c3d4"
@@ -49,7 +49,7 @@ def test_clip_keeps_its_limit_and_counts_what_it_leaves_out(text: str, limit: in
 
 @given(TEXTS, TEXTS)
 def test_fence_has_one_beginning_and_one_end(text: str, source: str) -> None:
-    block = fence(text, label="data", source=source, token=TOKEN)
+    block = delimited(text, label="data", source=source, token=TOKEN)
     assert block.lower().count(TOKEN) == 2
     assert len(re.findall(r"\[\s*(?:begin|end)\s+data", block, re.IGNORECASE)) == 2
     assert block.endswith(f"\n[END DATA {TOKEN}]")
@@ -79,8 +79,8 @@ def test_repeated_finds_every_long_stretch(unit: str, count: int, around: str) -
 )
 def test_fenced_object_in_prose_comes_back(value: dict[str, Any], before: str, after: str, block: str) -> None:
     text = f"{before}\n{block.replace('{}', json.dumps(value, ensure_ascii=False))}\n{after}"
-    assert read_answer(text, schema={"type": "object"}) == Answer(value)
-    assert read_answer(text, schema=None) == Answer(value)
+    assert read_answer(text, schema={"type": "object"}) == ParsedAnswer(value)
+    assert read_answer(text, schema=None) == ParsedAnswer(value)
 
 
 @given(OBJECTS, OBJECTS, PROSE)
@@ -88,7 +88,7 @@ def test_two_answers_are_never_one_of_them(first: dict[str, Any], second: dict[s
     one, two = (json.dumps(value, sort_keys=True) for value in (first, second))
     answer = read_answer(f"{one} {between} {two}", schema={"type": "object"})
     if one == two:
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, ParsedAnswer)
     else:
         assert isinstance(answer, BadAnswer)
         assert answer.kind == "ambiguous"
@@ -104,7 +104,7 @@ def test_object_that_is_cut_off_is_never_an_answer(value: dict[str, Any], before
 @given(TEXTS)
 def test_any_reply_is_an_answer_or_a_fault(text: str) -> None:
     answer = read_answer(text, schema=None)
-    if isinstance(answer, Answer):
+    if isinstance(answer, ParsedAnswer):
         json.dumps(answer.value, allow_nan=False, ensure_ascii=False).encode("utf-8")
 
 

@@ -32,9 +32,9 @@ def line_of(label: str, name: str, number: int) -> str:
     return f"{label} changed {name} {number}\n"
 
 
-def apply(place: Path, label: str, changes: Mapping[str, object], new: set[str]) -> None:
+def apply(checkout: Path, label: str, changes: Mapping[str, object], new: set[str]) -> None:
     for name, what in changes.items():
-        path = place / name
+        path = checkout / name
         if what == "delete":
             path.unlink()
         elif what == "program":
@@ -43,9 +43,9 @@ def apply(place: Path, label: str, changes: Mapping[str, object], new: set[str])
             lines = path.read_text().splitlines(keepends=True)
             path.write_text("".join(line_of(label, name, n) if n in what else line for n, line in enumerate(lines)))
     for name in new:
-        if (place / name).parent.is_file():
-            (place / name).parent.unlink()
-        write(place, {name: f"{label} made {name}\n"})
+        if (checkout / name).parent.is_file():
+            (checkout / name).parent.unlink()
+        write(checkout, {name: f"{label} made {name}\n"})
 
 
 def lost(label: str, before: dict[str, str], own: dict[str, str], merged: dict[str, str]) -> list[str]:
@@ -62,21 +62,21 @@ def lost(label: str, before: dict[str, str], own: dict[str, str], merged: dict[s
 
 
 async def check(area: Area, parts: list[tuple[dict[str, object], set[str]]]) -> None:
-    spaces = area.spaces()
-    base = await spaces.begin()
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
     sides: list[Side] = []
     own: dict[str, dict[str, str]] = {}
     for number, (changes, new) in enumerate(parts):
         label = f"part{number}"
-        place = await spaces.place(label, base=base)
-        apply(place, label, changes, new)
-        own[label] = read(place)
-        sides.append(Side(label, await spaces.keep(label, message=label)))
-        await spaces.drop(label)
-    merge = await spaces.merge("all", base=base, sides=sides, message="m")
+        checkout = await workspaces.checkout(label, base=base)
+        apply(checkout, label, changes, new)
+        own[label] = read(checkout)
+        sides.append(Side(label, await workspaces.keep(label, message=label)))
+        await workspaces.drop(label)
+    merge = await workspaces.merge("all", base=base, sides=sides, message="m")
     done = sides[: len(merge.merged)]
     assert merge.merged == tuple(side.label for side in done)
-    whole = await spaces.place("whole", base=merge.snapshot)
+    whole = await workspaces.checkout("whole", base=merge.snapshot)
     for side in done:
         assert lost(side.label, BASE, own[side.label], read(whole)) == []
     if merge.conflict is None:
@@ -89,7 +89,7 @@ async def check(area: Area, parts: list[tuple[dict[str, object], set[str]]]) -> 
             assert file.theirs is None or file.theirs in {text.removeprefix("x ") for text in theirs.values()}
             assert file.ours is None or file.ours in {text.removeprefix("x ") for text in read(whole).values()}
             assert file.ours != file.theirs or file.ours is None
-    await spaces.finish(result=None)
+    await workspaces.finish(result=None)
     for snapshot in (base, merge.snapshot, *(side.snapshot for side in sides)):
         if snapshot != base or area.kind == "worktree":
             assert git(area.repository(), "for-each-ref", f"--contains={snapshot}")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from luna.models.answers import Answer, read_answer
+from luna.models.answers import ParsedAnswer, read_answer
 
 PLAN = {"type": "object", "required": ["left", "right"]}
 STATUS: dict[str, Any] = {
@@ -22,4 +22,4 @@ FENCE = "```"
 def read(text: str, schema: dict[str, Any] | None = STATUS, **options: Any) -> Any:
     """The value, or the kind of fault."""
     answer = read_answer(text, schema=schema, **options)
-    return answer.value if isinstance(answer, Answer) else answer.kind
+    return answer.value if isinstance(answer, ParsedAnswer) else answer.kind

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sol.core.decide import TreeProgram, TreeReading
-from sol.engine.step import Step, Transition, take
+from sol.engine.step import StepResult, Transition, take
 from sol.journal import Record
 from sol.strategy.catalog import load_strategy
 from sol.strategy.schema import Strategy
@@ -121,7 +121,7 @@ class Scenario:
         self.transitions: list[Transition] = []
         self.events: list[Event] = []
         self.now = 1000.0
-        self.last = Step([], [])
+        self.last = StepResult([], [])
         self.takes(
             EventType.RUN_STARTED,
             "",

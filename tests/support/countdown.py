@@ -67,7 +67,7 @@ class Counted(AnswerValue, frozen=True, gc=False):
     before: int
 
 
-class Standing(Node, kw_only=True, gc=False):
+class Evidence(Node, kw_only=True, gc=False):
     """A node that stands at a number."""
 
     number: int
@@ -78,7 +78,7 @@ class Standing(Node, kw_only=True, gc=False):
         return f"count from {self.number}"
 
 
-class CountdownState(RunState[Standing], kw_only=True, gc=False):
+class CountdownState(RunState[Evidence], kw_only=True, gc=False):
     """The state of a countdown."""
 
     @property
@@ -101,10 +101,10 @@ class CountdownReading:
         apply_common(state, event)
         match event.data:
             case CountdownStarted(number=number, worker=worker):
-                state.nodes[""] = Standing(path="", number=number, worker=worker)
+                state.nodes[""] = Evidence(path="", number=number, worker=worker)
             case Spawned(parent=parent, number=number):
                 above = state.nodes[parent]
-                state.nodes[event.node] = Standing(
+                state.nodes[event.node] = Evidence(
                     path=event.node, parent=parent, depth=above.depth + 1, number=number, worker=above.worker
                 )
                 above.children, above.state = (*above.children, event.node), State.SPLIT
@@ -152,14 +152,14 @@ class CountdownProgram(CountdownReading):
         return out
 
     @staticmethod
-    def _spawn(node: Standing, out: Reaction) -> None:
+    def _spawn(node: Evidence, out: Reaction) -> None:
         for place in range(2 if node.number else 0):
             out.event(_name(node, place), Spawned(node.path, node.number - 1))
         if not node.number:
             out.settle(node, State.SUCCESS)
 
     @staticmethod
-    def _ended(state: CountdownState, above: Standing, out: Reaction) -> None:
+    def _ended(state: CountdownState, above: Evidence, out: Reaction) -> None:
         parts = [state.nodes[path] for path in above.children]
         if above.ended or not all(part.ended for part in parts):
             return

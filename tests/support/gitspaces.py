@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 import pytest
 
-from luna.workspaces.copy import CopySpaces
-from luna.workspaces.worktree import WorktreeSpaces
+from luna.workspaces.copy import CopyWorkspaces
+from luna.workspaces.worktree import WorktreeWorkspaces
 
 Kind: TypeAlias = Literal["worktree", "copy"]
-Spaces: TypeAlias = WorktreeSpaces | CopySpaces
+Spaces: TypeAlias = WorktreeWorkspaces | CopyWorkspaces
 Files: TypeAlias = Mapping[str, str | bytes]
 BOTH: tuple[Kind, ...] = ("worktree", "copy")
 START: Files = {"a.txt": "one\ntwo\nthree\nfour\nfive\n", "b.txt": "bee\n", "sub/c.txt": "sea\n"}
@@ -73,9 +73,9 @@ class Area:
     workspace: Path
     home: Path
 
-    def spaces(self, run: str = "run-1") -> Spaces:
+    def workspaces(self, run: str = "run-1") -> Spaces:
         """As a process that has just started would open it."""
-        made = WorktreeSpaces if self.kind == "worktree" else CopySpaces
+        made = WorktreeWorkspaces if self.kind == "worktree" else CopyWorkspaces
         return made(self.workspace, run=run, home=self.home)
 
     def repository(self, run: str = "run-1") -> Path:

@@ -34,7 +34,7 @@ def _add(tree: Tree, above: str, digit: str, goal: str) -> TaskNode:
     tree.nodes[node.path] = node
     parent = tree.nodes[above]
     parent.children += (node.path,)
-    parent.generation, parent.dimension, parent.how = parent.children, ATTACK, "inputs"
+    parent.current_children, parent.dimension, parent.how = parent.children, ATTACK, "inputs"
     return node
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from luna.protocol import FailedKind, StuckKind
 from sol.core.assign import request
 from sol.strategy.schema import Strategy
-from sol.tree.effects import AttemptRequest, Finding, IntegrateRequest, Kind, MergeRequest, Place, Remedy
+from sol.tree.effects import AttemptRequest, Checkout, Finding, IntegrateRequest, Kind, MergeRequest, Remedy
 from sol.tree.events import Command, Event, EventType
 from sol.tree.node import Tree
 from sol.tree.values import JUDGED
@@ -149,8 +149,8 @@ class World:
             lost = draw(st.sampled_from(["rate_limit", "planner", "cancelled"]))
             return fact(EventType.LOST, command.node, {**data, "lost": lost, "reason": "lost"})
         asked = request(tree, command, self.strategy)
-        if isinstance(asked, AttemptRequest | IntegrateRequest) and asked.place is not None:
-            data["snapshot"] = self._work(asked.place, [label for label, _ in asked.place.sides])
+        if isinstance(asked, AttemptRequest | IntegrateRequest) and asked.checkout is not None:
+            data["snapshot"] = self._work(asked.checkout, [label for label, _ in asked.checkout.sides])
         if command.kind == Kind.ATTEMPT:
             return fact(EventType.REPORTED, command.node, {**data, "report": draw(reports)})
         if isinstance(asked, MergeRequest):
@@ -166,22 +166,22 @@ class World:
             return fact(EventType.CHECKED, command.node, {**data, "results": results})
         return fact(EventType.ANSWER, command.node, {**data, "answer": self._answer(tree, command, draw)})
 
-    def _work(self, place: Place, labels: list[str]) -> str:
+    def _work(self, checkout: Checkout, labels: list[str]) -> str:
         """A new snapshot: that of the base with these sides, and what was done on top of it."""
-        sides = dict(place.sides)
+        sides = dict(checkout.sides)
         snapshot = f"s{len(self.holds)}"
-        held = [self.holds[one] for one in (place.base, *(sides[label] for label in labels))]
+        held = [self.holds[one] for one in (checkout.base, *(sides[label] for label in labels))]
         self.holds[snapshot] = frozenset({snapshot}).union(*held)
         return snapshot
 
     def _merge(self, asked: MergeRequest, draw: Draw) -> dict[str, Any]:
-        labels = [label for label, _ in asked.place.sides]
+        labels = [label for label, _ in asked.checkout.sides]
         settled = asked.worker is not None
         if settled and draw(st.booleans()):
             return parts(None, wrong=["no_contradiction"], left_open=["A"])
         fits = draw(st.integers(min(settled, len(labels)), len(labels)))
         conflict = None if fits == len(labels) else {"part": labels[fits], "files": ["a.py"]}
-        return {"snapshot": self._work(asked.place, labels[:fits]), "merged": labels[:fits], "conflict": conflict}
+        return {"snapshot": self._work(asked.checkout, labels[:fits]), "merged": labels[:fits], "conflict": conflict}
 
     def _answer(self, tree: Tree, command: Command, draw: Draw) -> dict[str, Any]:
         verdict = st.fixed_dictionaries({"holds": st.booleans(), "reason": st.just("seen")})
@@ -193,7 +193,7 @@ class World:
                 return {"verdicts": [draw(verdict) for one in criteria if one.kind in JUDGED]}
             case Kind.SPLIT:
                 return self._split(tree, command, draw)
-            case Kind.LAND:
+            case Kind.APPLY:
                 return {"landed": draw(st.booleans()), "where": "", "note": "there", "changed": []}
             case Kind.INTEGRATE:
                 return draw(integrations)  # type: ignore[no-any-return]  # draw is untyped

@@ -117,7 +117,7 @@ async def asked(workspace: Path, given: Assignment, **options: Any) -> tuple[str
     """What the system and the user say to a model worker's model."""
     model = ScriptedChatModel(lambda _: "an answer")
     worker = ModelWorker(ModelOptions.model_validate({"retries": 0, **options}), resolve=lambda name, **_: model)
-    async for _ in worker.run(given, Delivery(key="r//attempt/1", workspace=workspace, fence=FENCE, model="x")):
+    async for _ in worker.run(given, Delivery(key="r//attempt/1", workspace=workspace, delimiter=FENCE, model="x")):
         pass
     system, user = model.prompts[0]
     return system.text, user.text

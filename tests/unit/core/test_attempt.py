@@ -71,7 +71,7 @@ def test_empty_blocker_is_asked_for_once_then_counts_as_unspecified() -> None:
     run = Scenario()
     run.reports(stuck("  "))
     assert run.doing == [":attempt"]
-    assert run.tree.inflight["", "attempt", 2].because == Cause("constraint", "name_blocker")
+    assert run.tree.inflight["", "attempt", 2].cause == Cause("constraint", "name_blocker")
     assert "named no blocker" in run.asked().assignment.context
     run.reports(stuck(""))
     assert run.data(EventType.ANALYSED).kind == "unspecified"
@@ -130,7 +130,7 @@ def test_the_same_task_is_never_attempted_again_without_anything_new() -> None:
     run.reports(stuck())
     run.answers({"finding": "information_missing", "remedy": "redefine", "reason": "so", "information": "use a lamp"})
     again = run.tree.inflight["", "attempt", 2]
-    assert again.because == Cause("information", "reassessment")
+    assert again.cause == Cause("information", "reassessment")
     assert "New: use a lamp" in run.asked().assignment.context
     run.reports(stuck())
     assert (run.status, run[""].kind) == ("failed", "depth_limit")
@@ -144,7 +144,7 @@ def test_question_waits_for_a_person_and_is_never_answered_by_default() -> None:
     assert (run.status, run[""].question, run.doing) == ("waiting", "delete the table?", [])
     run.tell("yes, delete it")
     assert run.data(EventType.ANSWERED).by == "ann"
-    assert run.tree.inflight["", "attempt", 2].because.what == "answer"
+    assert run.tree.inflight["", "attempt", 2].cause.what == "answer"
     assert "Answer to “delete the table?”: yes, delete it" in run.asked().assignment.context
 
 

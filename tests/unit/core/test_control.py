@@ -73,7 +73,7 @@ def test_interrupted_attempts_are_cancelled_with_their_parts_and_taken_up_again_
     run.resume()
     assert run.doing == ["0:attempt", "1:attempt"]
     assert run.asked("0").partial == {"1": ["red"]}
-    assert run.tree.inflight["0", "attempt", 2].because == Cause("resumed")
+    assert run.tree.inflight["0", "attempt", 2].cause == Cause("resumed")
 
 
 def test_interrupted_root_makes_the_run_interrupted_not_cancelled() -> None:
@@ -107,7 +107,7 @@ def test_every_interrupted_effect_is_taken_up_where_it_was(kind: str) -> None:
     run.resume()
     assert run.doing == [f":{kind}"]
     again = next(iter(run.tree.inflight.values()))
-    assert (again.n, again.because) == (command.n + 1, structs.replace(command.because, new="resumed"))
+    assert (again.n, again.cause) == (command.n + 1, structs.replace(command.cause, new="resumed"))
     assert run.asked() == before
 
 
@@ -221,7 +221,7 @@ def test_retry_reopens_the_way_up_and_the_siblings_that_were_blocked() -> None:
     assert run.states == {"": "failed", "0": "failed", "1": "blocked"}
     run.retry("0", note="there are bricks now")
     assert run.states == {"": "split", "0": "running", "1": "pending"}
-    assert run.tree.inflight["0", "attempt", 2].because == Cause("information")
+    assert run.tree.inflight["0", "attempt", 2].cause == Cause("information")
     assert "New: there are bricks now" in run.asked("0").assignment.context
     run.solves("0")
     assert run.doing == ["1:attempt"]
@@ -237,7 +237,7 @@ def test_retry_always_brings_something_new() -> None:
     run.reports(stuck())
     run.answers(reassessed())
     run.retry(worker={"kind": "command", "options": {"command": "sort"}})
-    assert run.tree.inflight["", "attempt", 3].because == Cause("approach")
+    assert run.tree.inflight["", "attempt", 3].cause == Cause("approach")
     assert run.asked().worker.kind == "command"
 
 

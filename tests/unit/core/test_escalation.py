@@ -46,7 +46,7 @@ def test_replans_are_bounded(max_replans: int) -> None:
     while run.doing == [":split"]:
         rounds += 1
         run.splits(f"find red {rounds}", f"find blue {rounds}")
-        for path in run[""].generation:
+        for path in run[""].current_children:
             run.reports(failed(), path)
     assert rounds == 1 + max_replans
     assert run.asked().trigger == "replans"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sol.core.assign import places_of
-from sol.tree.effects import LandAnswer, LandRequest, Place
+from sol.core.assign import checkouts_of
+from sol.tree.effects import ApplyAnswer, ApplyRequest, Checkout
 from sol.tree.events import EventType
 from sol.tree.values import WorkerData
 from tests.support.core import Scenario, assignment_of, parts, reassessed, stuck, success
@@ -19,17 +19,17 @@ def split_run(**changes: object) -> Scenario:
 
 def test_attempt_starts_from_the_snapshot_that_the_run_began_with() -> None:
     run = Scenario(apart=True)
-    assert run.asked().place == Place("root.1", "base")
+    assert run.asked().checkout == Checkout("root.1", "base")
 
 
 def test_attempt_in_place_has_no_place() -> None:
-    assert Scenario().asked().place is None
+    assert Scenario().asked().checkout is None
 
 
 def test_part_starts_where_its_parent_started_not_in_what_a_stuck_luna_left() -> None:
     run = split_run()
-    assert run.asked("0").place == Place("0.1", "base")
-    assert run.asked("1").place == Place("1.1", "base")
+    assert run.asked("0").checkout == Checkout("0.1", "base")
+    assert run.asked("1").checkout == Checkout("1.1", "base")
 
 
 @pytest.mark.req("S24")
@@ -38,9 +38,9 @@ def test_sequential_part_starts_where_the_first_one_ended() -> None:
     run.reports(stuck())
     run.splits("find the fault", "mend it", sequential=True)
     run.solves("0", snapshot="found")
-    assert run.asked("1").place == Place("1.1", "found")
+    assert run.asked("1").checkout == Checkout("1.1", "found")
     run.solves("1", snapshot="mended")
-    assert run.asked().place == Place("root.merge", "base", (("0", "found"), ("1", "mended")))
+    assert run.asked().checkout == Checkout("root.merge", "base", (("0", "found"), ("1", "mended")))
 
 
 def test_sequential_part_after_one_that_changed_nothing_starts_where_that_started() -> None:
@@ -48,7 +48,7 @@ def test_sequential_part_after_one_that_changed_nothing_starts_where_that_starte
     run.reports(stuck())
     run.splits("find the fault", "mend it", sequential=True)
     run.solves("0")
-    assert run.asked("1").place == Place("1.1", "base")
+    assert run.asked("1").checkout == Checkout("1.1", "base")
 
 
 @pytest.mark.req("S60", "S62")
@@ -57,17 +57,17 @@ def test_accepted_parts_are_merged_in_order_before_they_are_integrated_and_lande
     run.solves("1", snapshot="lamp")
     run.solves("0", snapshot="door")
     assert run.doing == [":merge"]
-    assert run.asked().place == Place("root.merge", "base", (("0", "door"), ("1", "lamp")))
+    assert run.asked().checkout == Checkout("root.merge", "base", (("0", "door"), ("1", "lamp")))
     assert run.asked().worker is None
     run.merges("both", "0", "1")
     assert run.doing == [":integrate"]
     run.answers(parts())
     run.judges(True)
     assert run.doing == [":land"]
-    assert run.asked() == LandRequest("both", "base")
+    assert run.asked() == ApplyRequest("both", "base")
     run.answers({"landed": True, "where": "", "note": "done", "changed": ["a.py"]})
     assert run.status == "success"
-    assert run.tree.landed == LandAnswer(True, "", "done", ("a.py",))
+    assert run.tree.applied == ApplyAnswer(True, "", "done", ("a.py",))
     assert run.replayed() == run.tree
 
 
@@ -75,7 +75,7 @@ def test_task_that_one_luna_does_is_checked_at_its_place_and_landed() -> None:
     run = Scenario(apart=True, assignment=None, sol="rules")
     run.reports(success(), snapshot="done")
     assert run.doing == [":land"]
-    assert run.asked() == LandRequest("done", "base")
+    assert run.asked() == ApplyRequest("done", "base")
 
 
 def test_check_runs_at_the_place_of_the_attempt_or_of_the_merge() -> None:
@@ -85,13 +85,13 @@ def test_check_runs_at_the_place_of_the_attempt_or_of_the_merge() -> None:
     run.merges("both", "0", "1")
     run.answers(parts())
     assert run.doing == [":check"]
-    assert run.asked().place == Place("root.merge", "both")
+    assert run.asked().checkout == Checkout("root.merge", "both")
 
 
 def test_check_of_an_attempt_is_at_its_place() -> None:
     run = Scenario(apart=True, assignment=assignment_of(success_criteria=[{"command": "true"}]), sol="rules")
     run.reports(success(), snapshot="done")
-    assert run.asked().place == Place("root.1", "done")
+    assert run.asked().checkout == Checkout("root.1", "done")
 
 
 @pytest.mark.req("S61")
@@ -102,7 +102,7 @@ def test_conflict_is_settled_by_a_new_luna_and_the_merge_goes_on() -> None:
     before = run.tree.spent.calls
     run.merges("door only", "0", conflict="1")
     asked = run.asked()
-    assert asked.place == Place("root.merge", "door only", (("1", "lamp"),))
+    assert asked.checkout == Checkout("root.merge", "door only", (("1", "lamp"),))
     assert asked.worker == WorkerData("function")
     assert run.tree.reserved.calls == 1
     assert [part.goal for part in asked.parts] == ["fix the lamp", "fix the door"]
@@ -129,18 +129,18 @@ def test_parts_of_a_later_split_start_with_what_was_accepted_before() -> None:
     run.solves("0", snapshot="door")
     run.reports({"status": "FAILED", "kind": "premise", "reason": "there is no lamp"}, "1")
     run.splits("find a candle", "light it")
-    assert run.asked("2").place == Place("2.1", "base", (("0", "door"),))
+    assert run.asked("2").checkout == Checkout("2.1", "base", (("0", "door"),))
     run.reports(stuck(), "2")
     run.splits("look upstairs", "look downstairs", path="2")
-    assert run.asked("20").place == Place("20.1", "base", (("0", "door"),))
+    assert run.asked("20").checkout == Checkout("20.1", "base", (("0", "door"),))
     run.solves("20", snapshot="up")
     run.solves("21", snapshot="down")
-    assert run.asked("2").place == Place("2.merge", "base", (("0", "door"), ("20", "up"), ("21", "down")))
+    assert run.asked("2").checkout == Checkout("2.merge", "base", (("0", "door"), ("20", "up"), ("21", "down")))
     run.merges("candle", "0", "20", "21", path="2")
     run.answers(parts(), "2")
     run.judges(True, path="2")
     run.solves("3", snapshot="light")
-    assert run.asked().place == Place("root.merge", "base", (("0", "door"), ("2", "candle"), ("3", "light")))
+    assert run.asked().checkout == Checkout("root.merge", "base", (("0", "door"), ("2", "candle"), ("3", "light")))
 
 
 def test_attempt_and_split_after_a_merge_start_from_what_was_merged() -> None:
@@ -151,14 +151,14 @@ def test_attempt_and_split_after_a_merge_start_from_what_was_merged() -> None:
     run.answers(parts(wrong=["parts_imply_whole"]))
     assert run.doing == [":attempt"]
     parts_before = (("0", "door"), ("1", "lamp"))
-    assert run.asked().place == Place("root.2", "both", parts_before)
+    assert run.asked().checkout == Checkout("root.2", "both", parts_before)
     run.reports(stuck(), snapshot="half-done again")
     run.splits("paint the door", "paint the lamp")
-    assert run.asked("2").place == Place("2.1", "both", parts_before)
+    assert run.asked("2").checkout == Checkout("2.1", "both", parts_before)
     run.solves("2", snapshot="painted")
     run.reports({"status": "FAILED", "kind": "premise", "reason": "there is no paint"}, "3")
     run.splits("buy paint", "paint the lamp with it")
-    assert run.asked("4").place == Place("4.1", "both", (*parts_before, ("2", "painted")))
+    assert run.asked("4").checkout == Checkout("4.1", "both", (*parts_before, ("2", "painted")))
 
 
 @pytest.mark.req("S25")
@@ -169,7 +169,7 @@ def test_retry_of_a_task_whose_parts_were_accepted_in_part_starts_with_these() -
     run.answers(reassessed())
     run.retry()
     assert "Done already: fix the door" in run.asked().assignment.context
-    assert run.asked().place == Place("root.2", "base", (("0", "door"),))
+    assert run.asked().checkout == Checkout("root.2", "base", (("0", "door"),))
 
 
 def test_merge_that_was_lost_is_made_again_on_resume() -> None:
@@ -182,13 +182,13 @@ def test_merge_that_was_lost_is_made_again_on_resume() -> None:
     run.resume()
     assert run.doing == [":merge"]
     assert run.asked().worker == WorkerData("function")
-    assert run.asked().place == Place("root.merge", "door only", (("1", "lamp"),))
+    assert run.asked().checkout == Checkout("root.merge", "door only", (("1", "lamp"),))
 
 
 def test_places_of_a_node_are_those_of_its_attempts_and_its_merge() -> None:
     run = split_run()
-    assert places_of(run[""]) == ["root.1", "root.merge"]
-    assert places_of(run["0"]) == ["0.1", "0.merge"]
+    assert checkouts_of(run[""]) == ["root.1", "root.merge"]
+    assert checkouts_of(run["0"]) == ["0.1", "0.merge"]
 
 
 def test_work_that_came_home_although_the_run_was_cancelled_is_told() -> None:
@@ -198,8 +198,8 @@ def test_work_that_came_home_although_the_run_was_cancelled_is_told() -> None:
     run.cancel()
     run.send(landing)
     assert run.status == "cancelled"
-    assert run.tree.landed is not None
-    assert run.tree.landed.note == "it is there"
+    assert run.tree.applied is not None
+    assert run.tree.applied.note == "it is there"
     assert run.replayed() == run.tree
 
 

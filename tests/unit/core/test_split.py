@@ -337,7 +337,7 @@ def test_replans_are_counted_and_then_reassessed() -> None:
     run = Scenario(attempt="never", max_replans=1)
     for number in range(2):
         run.splits(f"find red {number}", f"find blue {number}")
-        for path in run[""].generation:
+        for path in run[""].current_children:
             run.reports(failed(), path)
     assert run.doing == [":reassess"]
     assert run.asked().trigger == "replans"

@@ -131,7 +131,7 @@ def test_integrated_result_that_fails_its_checks_is_planned_anew() -> None:
 def test_parts_that_are_not_the_whole_are_new_information_for_an_attempt() -> None:
     run = split_run()
     run.answers(parts(wrong=["parts_imply_whole"]))
-    assert run.tree.inflight["", "attempt", 2].because == Cause("information", "parts")
+    assert run.tree.inflight["", "attempt", 2].cause == Cause("information", "parts")
     assert 'Done already: find red. Result: ["red"]' in run.asked().assignment.context
 
 
@@ -149,7 +149,7 @@ def test_open_issues_that_come_back_stop_the_ping_pong() -> None:
     run = Scenario(attempt="never", max_depth=1, max_replans=10, arity=2)
     for round_, open_ in enumerate((["A"], ["B"], ["A"])):
         run.splits(f"fix A {round_}", f"fix B {round_}")
-        for path in run[""].generation:
+        for path in run[""].current_children:
             run.solves(path)
         run.answers(parts(wrong=["goal_met"], left_open=open_))
     assert (run.status, run[""].kind) == ("failed", "oscillation")
@@ -162,7 +162,7 @@ def test_shrinking_set_of_open_issues_is_let_through() -> None:
     run = Scenario(attempt="never", max_depth=1, max_replans=10)
     for round_, open_ in enumerate((["A", "B", "C"], ["B", "A"], ["A"], [])):
         run.splits(f"fix A {round_}", f"fix B {round_}")
-        for path in run[""].generation:
+        for path in run[""].current_children:
             run.solves(path)
         run.answers(parts(wrong=["goal_met"] if open_ else [], left_open=open_))
     run.judges(True)

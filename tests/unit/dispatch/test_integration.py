@@ -3,12 +3,12 @@
 from luna.protocol import Assignment
 from luna.workspaces import Conflict, ConflictFile, Side
 from sol.dispatch.isolation import TEXTS_BYTES, conflict_assignment
-from sol.tree.effects import MergeRequest, Part, Place
+from sol.tree.effects import Checkout, MergeRequest, Part
 from sol.tree.values import AssignmentData, plain, read
 from tests.support.core import assignment_of
 
 REQUEST = MergeRequest(
-    read(AssignmentData, assignment_of()), Place("root.merge", "base"), (Part("0", "mend the door", "success"),)
+    read(AssignmentData, assignment_of()), Checkout("root.merge", "base"), (Part("0", "mend the door", "success"),)
 )
 
 

@@ -1,4 +1,4 @@
-"""Where effects work: what is finished although the effect is stopped, and when a place is removed."""
+"""Where effects work: what is finished although the effect is stopped, and when a checkout is removed."""
 
 import asyncio
 import logging
@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from luna.workspaces import Conflict, ConflictFile, Kept, Landed, Merge, Side, WorkspaceError
+from luna.workspaces import Applied, Conflict, ConflictFile, Merge, Retained, Side, WorkspaceError
 from sol.dispatch.isolation import Isolated, Merged
-from sol.tree.effects import AttemptRequest, LandAnswer, LandRequest, MergeAnswer, MergeRequest, Place
+from sol.tree.effects import ApplyAnswer, ApplyRequest, AttemptRequest, Checkout, MergeAnswer, MergeRequest
 from sol.tree.events import Lost, Reported
 from sol.tree.values import AssignmentData, ReportData, WorkerData, read
 from tests.support.core import assignment_of
 
-PLACE = Place("root.1", "base")
+PLACE = Checkout("root.1", "base")
 TASK = read(AssignmentData, assignment_of())
-REQUEST = AttemptRequest(TASK, WorkerData("function"), place=PLACE)
+REQUEST = AttemptRequest(TASK, WorkerData("function"), checkout=PLACE)
 MERGE = MergeRequest(
-    TASK, Place("root.merge", "base", (("0", "a"), ("1", "b"), ("2", "c"))), (), WorkerData("function")
+    TASK, Checkout("root.merge", "base", (("0", "a"), ("1", "b"), ("2", "c"))), (), WorkerData("function")
 )
 
 
 @dataclass
 class SlowSpaces:
-    """Places that only write down what is asked of them; what is named in `slow` waits until it is let go."""
+    """Checkouts that only write down what is asked of them; what is named in `slow` waits until it is let go."""
 
     slow: str = ""
     fails: dict[str, Exception] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class SlowSpaces:
     async def begin(self) -> str:
         return "base"
 
-    async def place(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
+    async def checkout(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
         await self._do(f"place {name}")
         return Path(name)
 
@@ -67,17 +67,17 @@ class SlowSpaces:
     async def drop(self, name: str) -> None:
         await self._do(f"drop {name}")
 
-    async def land(self, snapshot: str, *, base: str) -> Landed:
+    async def apply(self, snapshot: str, *, base: str) -> Applied:
         await self._do(f"land {snapshot}")
-        return Landed(landed=True, where="", note="done", changed=("f.txt",))
+        return Applied(applied=True, where="", note="done", changed=("f.txt",))
 
-    async def finish(self, *, result: str | None) -> tuple[Kept, ...]:
+    async def finish(self, *, result: str | None) -> tuple[Retained, ...]:
         await self._do(f"finish {result}")
         return ()
 
 
-def isolated(spaces: SlowSpaces) -> Isolated:
-    return Isolated("run", Path(), spaces, context_bytes=1000)
+def isolated(workspaces: SlowSpaces) -> Isolated:
+    return Isolated("run", Path(), workspaces, context_bytes=1000)
 
 
 def reported(report: ReportData) -> Reported:
@@ -88,45 +88,45 @@ async def works(request: AttemptRequest, path: Path) -> Reported | Lost:
     return reported(ReportData("SUCCESS", summary="done"))
 
 
-async def stopped_while_slow(spaces: SlowSpaces, action: Any) -> Any:
+async def stopped_while_slow(workspaces: SlowSpaces, action: Any) -> Any:
     """Stop an action, twice, while it does the slow thing; then let it go on."""
     task = asyncio.ensure_future(action)
-    await spaces.reached.wait()
+    await workspaces.reached.wait()
     for _ in range(2):
         task.cancel()
         await asyncio.sleep(0)
     assert not task.done()
-    spaces.go_on.set()
+    workspaces.go_on.set()
     return await task
 
 
 async def test_landing_that_has_begun_is_finished_though_it_is_stopped() -> None:
-    spaces = SlowSpaces("land")
-    answer = await stopped_while_slow(spaces, isolated(spaces).land(LandRequest("whole", "base")))
-    assert answer == LandAnswer(True, "", "done", ("f.txt",))
-    assert spaces.done == ["land whole"]
+    workspaces = SlowSpaces("land")
+    answer = await stopped_while_slow(workspaces, isolated(workspaces).apply(ApplyRequest("whole", "base")))
+    assert answer == ApplyAnswer(True, "", "done", ("f.txt",))
+    assert workspaces.done == ["land whole"]
 
 
 @pytest.mark.req("S25")
 async def test_work_of_a_luna_that_has_reported_is_taken_though_the_attempt_is_stopped() -> None:
-    spaces = SlowSpaces("keep")
-    ended = await stopped_while_slow(spaces, isolated(spaces).attempt(REQUEST, works))
+    workspaces = SlowSpaces("keep")
+    ended = await stopped_while_slow(workspaces, isolated(workspaces).attempt(REQUEST, works))
     assert isinstance(ended, Reported)
     assert ended.snapshot == "kept"
 
 
 @pytest.mark.req("S61")
 async def test_conflict_that_a_luna_has_settled_is_merged_though_the_merge_is_stopped() -> None:
-    spaces = SlowSpaces("resolve")
-    merged = await stopped_while_slow(spaces, isolated(spaces).merge(MERGE, works))
+    workspaces = SlowSpaces("resolve")
+    merged = await stopped_while_slow(workspaces, isolated(workspaces).merge(MERGE, works))
     assert isinstance(merged, Merged)
     assert merged.answer == MergeAnswer("all", ("0", "1", "2"), None)
     assert merged.by == await works(REQUEST, Path())
-    assert spaces.done == ["merge 0 1 2", "place root.merge", "resolve root.merge", "merge 2"]
+    assert workspaces.done == ["merge 0 1 2", "place root.merge", "resolve root.merge", "merge 2"]
 
 
 async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None:
-    spaces = SlowSpaces()
+    workspaces = SlowSpaces()
     begun = asyncio.Event()
 
     async def leaves_slowly(request: AttemptRequest, path: Path) -> Reported | Lost:
@@ -136,32 +136,32 @@ async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None
         finally:
             for _ in range(5):
                 await asyncio.sleep(0)
-            spaces.done.append("left")
+            workspaces.done.append("left")
         raise AssertionError
 
-    mine = isolated(spaces)
+    mine = isolated(workspaces)
     task = asyncio.ensure_future(mine.attempt(REQUEST, leaves_slowly))
     await begun.wait()
-    mine.release(["root.1", "root.2"])  # as a session does: it lets places go, and stops what works there afterwards
+    mine.release(["root.1", "root.2"])  # as a session does: it lets checkouts go, and stops what works there afterwards
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     await mine.close(result=None, ended=False)
-    assert spaces.done == ["place root.1", "drop root.2", "left", "drop root.1"]
+    assert workspaces.done == ["place root.1", "drop root.2", "left", "drop root.1"]
 
 
 async def test_attempt_without_success_leaves_a_snapshot_and_no_place() -> None:
     async def fails(request: AttemptRequest, path: Path) -> Reported | Lost:
         return reported(ReportData("STUCK", blocker="no", kind="other"))
 
-    spaces = SlowSpaces()
-    mine = isolated(spaces)
+    workspaces = SlowSpaces()
+    mine = isolated(workspaces)
     ended = await mine.attempt(REQUEST, fails)
     assert isinstance(ended, Reported)
     assert ended.snapshot == "kept"
     await mine.close(result=None, ended=True)
-    assert spaces.done == ["place root.1", "keep root.1", "drop root.1", "finish None"]
+    assert workspaces.done == ["place root.1", "keep root.1", "drop root.1", "finish None"]
 
 
 @pytest.mark.parametrize("error", [WorkspaceError("git refuses"), OSError("busy")])
@@ -182,6 +182,6 @@ async def test_in_one_workspace_there_is_nothing_to_merge_land_or_remove() -> No
     mine.release(["root.1"])
     await mine.close(result=None, ended=True)
     with pytest.raises(RuntimeError):
-        await mine.land(LandRequest("whole", "base"))
+        await mine.apply(ApplyRequest("whole", "base"))
     with pytest.raises(RuntimeError):
         await mine.merge(MERGE, works)

@@ -34,8 +34,8 @@ async def test_runnable_gives_the_report_as_a_dict(tmp_path: Path) -> None:
         assert (report["status"], report["kind"], report["blocker"]) == ("STUCK", "other", "b")
     assert [delivery.key for _, delivery in worker.deliveries] == ["runnable//attempt/1", "runnable//attempt/2"]
     assert {delivery.workspace for _, delivery in worker.deliveries} == {tmp_path}
-    assert len({delivery.fence for _, delivery in worker.deliveries}) == 1
-    assert worker.deliveries[0][1].fence
+    assert len({delivery.delimiter for _, delivery in worker.deliveries}) == 1
+    assert worker.deliveries[0][1].delimiter
 
 
 async def test_runnable_works_in_the_current_directory_by_default(

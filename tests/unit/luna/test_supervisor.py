@@ -28,7 +28,7 @@ from luna.protocol import (
     Waiting,
 )
 from luna.schemas import SchemaUnusableError
-from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings
+from luna.supervisor import AttemptContext, AttemptLimits, Finished, Lost
 from tests.support.supervised import DONE, Awkward, finished, in_evidence, monitors, outcome_of, scripted
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ async def test_reply_over_the_limit_keeps_head_and_tail_only(item: Any) -> None:
 )
 async def test_event_that_is_too_large_or_no_json_ends_the_attempt_untold(item: Any, kind: FailedKind) -> None:
     seen: list[Any] = []
-    around = Surroundings(on_event=seen.append)
+    around = AttemptContext(on_event=seen.append)
     report = (await finished(scripted(item), limits=AttemptLimits(report_bytes=1024), around=around)).report
     assert isinstance(report, Failed)
     assert (report.kind, len(seen)) == (kind, int(kind is FailedKind.NO_STATUS))
@@ -177,7 +177,7 @@ async def test_exception_is_failed_exception_and_says_where(error: BaseException
 async def test_worker_that_cannot_be_used_is_lost_whatever_its_fallback_and_costs_what_it_told(
     error: Exception, kind: str
 ) -> None:
-    outcome = await outcome_of(scripted(error), around=Surroundings(on_error=1))
+    outcome = await outcome_of(scripted(error), around=AttemptContext(on_error=1))
     assert isinstance(outcome, Lost)
     assert (outcome.kind, outcome.resumable, outcome.usage) == (kind, True, Usage())
     assert "abcdefghijkl" not in outcome.reason
@@ -249,7 +249,7 @@ async def test_plain_async_iterator_is_read_too() -> None:
 
 @pytest.mark.case("PAR-01")
 async def test_declared_fallback_gives_a_degraded_success_alone_and_in_parallel() -> None:
-    around = Surroundings(on_error={"total": None})
+    around = AttemptContext(on_error={"total": None})
 
     async def left() -> Finished:
         outcome = await outcome_of(scripted(ValueError("boom")), around=around)
@@ -268,7 +268,7 @@ async def test_declared_fallback_gives_a_degraded_success_alone_and_in_parallel(
 
 @pytest.mark.req("S52")
 async def test_declared_fallback_is_for_exceptions_only() -> None:
-    report = (await finished(scripted(Note()), around=Surroundings(on_error=1))).report
+    report = (await finished(scripted(Note()), around=AttemptContext(on_error=1))).report
     assert report.status == "FAILED"
 
 
@@ -297,7 +297,7 @@ async def test_tuples_are_kept_as_the_lists_that_they_read_back_as() -> None:
     report = Success.model_construct(
         status="SUCCESS", summary="", result={"x": (1, 2)}, evidence=(), remaining_risks=(), suggestions={}
     )
-    outcome = await finished(scripted(part, report), around=Surroundings(on_event=told.append))
+    outcome = await finished(scripted(part, report), around=AttemptContext(on_event=told.append))
     assert outcome.report.result == {"x": [1, 2]}  # type: ignore[union-attr]
     assert told[0].value == [1, {"a": [2]}]
 

@@ -11,7 +11,7 @@ import pytest
 from luna.errors import Interruption
 from luna.gate import Gates, RetryPolicy
 from luna.protocol import Assignment, Delivery, Failed, Note, Partial, Spent, Success, Usage
-from luna.supervisor import AttemptLimits, Finished, Lost, Surroundings, supervise
+from luna.supervisor import AttemptContext, AttemptLimits, Finished, Lost, supervise
 from luna.testing import FakeClock, Pause, ScriptedWorker
 from tests.support.supervised import (
     DELIVERY,
@@ -56,7 +56,7 @@ def gates(clock: FakeClock, **policy: Any) -> Gates:
 async def test_interrupted_attempt_is_delivered_again_with_its_parts() -> None:
     clock, seen = FakeClock(auto=True), []
     worker = Interrupted(2, LOOKUP, LOOKUP, Partial(key="a", value=1), retry_after_s=20)
-    around = Surroundings(gates=gates(clock), provider="acme", on_event=seen.append)
+    around = AttemptContext(gates=gates(clock), provider="acme", on_event=seen.append)
     outcome = await finished(worker, clock=clock, monitors=monitors(), around=around)
     assert outcome.report is DONE  # six equal lookups in all, but never four in one delivery
     assert outcome.usage == Usage(calls=3, reported=False)
@@ -71,7 +71,7 @@ async def test_endless_interruption_is_lost_and_resumable() -> None:
     clock = FakeClock(auto=True)
     worker = Interrupted(99, Spent(usage=Usage(calls=1, tokens=4)))
     outcome = await outcome_of(
-        worker, clock=clock, around=Surroundings(gates=gates(clock, max_tries=4), provider="acme")
+        worker, clock=clock, around=AttemptContext(gates=gates(clock, max_tries=4), provider="acme")
     )
     assert isinstance(outcome, Lost)
     assert (outcome.kind, outcome.resumable, len(worker.deliveries)) == ("rate_limit", True, 4)
@@ -102,7 +102,7 @@ async def test_waiting_at_the_gate_is_outside_time_limits_and_slot() -> None:
         async with slots:
             return clock.monotonic()
 
-    around = Surroundings(gates=gates(clock), provider="acme", slot=slot)
+    around = AttemptContext(gates=gates(clock), provider="acme", slot=slot)
     limits = AttemptLimits(timeout_s=3, inactivity_s=2)
     outcome, free_at = await asyncio.gather(
         outcome_of(Interrupted(1, retry_after_s=60), clock=clock, limits=limits, around=around), neighbour()
@@ -160,7 +160,7 @@ async def test_events_are_told_in_order_and_awaited() -> None:
         await asyncio.sleep(0)
         told.append(event)
 
-    await finished(scripted(Note(text="1"), LOOKUP, DONE), around=Surroundings(on_event=on_event))
+    await finished(scripted(Note(text="1"), LOOKUP, DONE), around=AttemptContext(on_event=on_event))
     assert told == [Note(text="1"), LOOKUP]
 
 
@@ -171,7 +171,7 @@ async def test_error_of_the_caller_stops_the_worker_and_is_raised_as_it_is() -> 
         raise OSError("journal is full")
 
     with pytest.raises(OSError, match="journal is full"):
-        await outcome_of(worker, around=Surroundings(on_event=on_event))
+        await outcome_of(worker, around=AttemptContext(on_event=on_event))
     assert worker.stopped == ["count"]
 
 

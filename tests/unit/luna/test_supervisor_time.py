@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from luna.protocol import Action, Assignment, Delivery, Note, Progress, Stage, Stuck, StuckKind, Waiting
-from luna.supervisor import AttemptLimits, Finished, Surroundings
+from luna.supervisor import AttemptContext, AttemptLimits, Finished
 from luna.testing import FakeClock, Pause
 from tests.support.supervised import (
     DONE,
@@ -30,7 +30,7 @@ async def test_looping_worker_is_stopped_at_the_fourth_call_before_it_is_reporte
     clock, seen = FakeClock(auto=True), []
     worker = Stubborn(clock, linger_s=2)
     outcome = await finished(
-        worker, clock=clock, monitors=monitors(max_steps=50), around=Surroundings(on_event=seen.append)
+        worker, clock=clock, monitors=monitors(max_steps=50), around=AttemptContext(on_event=seen.append)
     )
     report = outcome.report
     assert isinstance(report, Stuck)

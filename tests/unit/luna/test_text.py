@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from luna.text import Clipped, Repetition, clip, fence, repeated, size_bytes, strip_controls
+from luna.text import Clipped, Repetition, clip, delimited, repeated, size_bytes, strip_controls
 
 LIMIT = 30_000
 FAMILY = "👨\u200d👩\u200d👧"
@@ -103,7 +103,7 @@ def test_clip_refuses_a_limit_that_leaves_no_room() -> None:
 
 
 def test_fence_labels_data_and_closes_it_with_the_token() -> None:
-    block = fence("line 1\nline 2", label="report", source='dir/a "b".md', token=TOKEN)
+    block = delimited("line 1\nline 2", label="report", source='dir/a "b".md', token=TOKEN)
     assert block == f'[BEGIN DATA {TOKEN} report from "dir/a \\"b\\".md"]\nline 1\nline 2\n[END DATA {TOKEN}]'
 
 
@@ -118,7 +118,7 @@ def test_fence_labels_data_and_closes_it_with_the_token() -> None:
     ],
 )
 def test_fence_cannot_be_ended_from_inside(attack: str) -> None:
-    block = fence(attack, label="report", source=attack, token=TOKEN)
+    block = delimited(attack, label="report", source=attack, token=TOKEN)
     first, *inside, last = block.split("\n")
     assert first.startswith(f"[BEGIN DATA {TOKEN} report from ")
     assert last == f"[END DATA {TOKEN}]"
@@ -128,14 +128,14 @@ def test_fence_cannot_be_ended_from_inside(attack: str) -> None:
 
 
 def test_fence_keeps_the_source_on_one_line_without_controls() -> None:
-    first = fence("x", label="file", source="a\nb\x1b[31m\u2028c", token=TOKEN).split("\n")[0]
+    first = delimited("x", label="file", source="a\nb\x1b[31m\u2028c", token=TOKEN).split("\n")[0]
     assert first.endswith('from "a b c"]')
 
 
 @pytest.mark.parametrize("options", [{"label": "a]"}, {"label": ""}, {"token": "short"}, {"token": "with space"}])
 def test_fence_refuses_labels_and_tokens_that_could_break_it(options: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="use"):
-        fence("x", **({"label": "report", "source": "s", "token": TOKEN} | options))
+        delimited("x", **({"label": "report", "source": "s", "token": TOKEN} | options))
 
 
 # --- controls --------------------------------------------------------------------------------------------------------

@@ -240,7 +240,7 @@ async def test_judging_words_needs_a_model(request_: Any, tmp_path: Path) -> Non
 
 
 async def test_planner_of_no_model_is_the_free_one_and_splits_without_one(tmp_path: Path) -> None:
-    planner = resolve_planner(None, workspace=tmp_path, fence="f00dfeedcafe")
+    planner = resolve_planner(None, workspace=tmp_path, delimiter="f00dfeedcafe")
     assert isinstance(planner, FreePlanner)
     assert isinstance(planner, Planner)
     answered = await planner.answer(IntegrateRequest(assigned(), (part("0", [1]),), False, "inputs"))

@@ -90,7 +90,7 @@ def split_request(**changes: Any) -> SplitRequest:
 
 
 async def ask(model: ScriptedChatModel, request: Any, workspace: Path = Path(), **options: Any) -> Answered:
-    return await ModelPlanner(model, workspace=workspace, fence=FENCE, **options).answer(request)
+    return await ModelPlanner(model, workspace=workspace, delimiter=FENCE, **options).answer(request)
 
 
 def prompt(model: ScriptedChatModel) -> str:
@@ -381,6 +381,6 @@ async def test_interruptions_and_model_errors_pass_through(error: Exception) -> 
 
 def test_planner_of_a_model_is_made_by_name_or_from_the_model(tmp_path: Path) -> None:
     model = ScriptedChatModel([])
-    assert isinstance(resolve_planner(model, workspace=tmp_path, fence=FENCE), ModelPlanner)
+    assert isinstance(resolve_planner(model, workspace=tmp_path, delimiter=FENCE), ModelPlanner)
     with pytest.raises(ModelError):
-        resolve_planner("no-such-provider:x", workspace=tmp_path, fence=FENCE)
+        resolve_planner("no-such-provider:x", workspace=tmp_path, delimiter=FENCE)

@@ -36,7 +36,7 @@ ANSWERS: Mapping[Kind, tuple[type[AnswerValue], ...]] = {
     Kind.REVIEW: (f.Judged,),
     Kind.MERGE: (f.MergeAnswer, f.IntegrateAnswer),
     Kind.INTEGRATE: (f.IntegrateAnswer,),
-    Kind.LAND: (f.LandAnswer,),
+    Kind.APPLY: (f.ApplyAnswer,),
     Kind.REASSESS: (f.ReassessAnswer,),
     Kind.RULE: (f.Judged,),
     Kind.FILE: (f.FileAnswer,),
@@ -112,7 +112,7 @@ def test_late_outcome_of_each_kind_comes_back(outcome: type[e.Outcome]) -> None:
 
 @pytest.mark.case("PAR-04")
 def test_late_answer_comes_back_as_the_class_that_its_kind_has() -> None:
-    sent = Event("", e.Late(e.Answer(kind="land", n=1, answer=filled(f.LandAnswer))), 1.0)
+    sent = Event("", e.Late(e.Answer(kind="land", n=1, answer=filled(f.ApplyAnswer))), 1.0)
     assert there_and_back(sent) == [sent]
 
 

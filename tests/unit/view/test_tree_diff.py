@@ -62,7 +62,7 @@ def test_diff_tells_state_result_split_worker_and_attempts() -> None:
     here, there = small("find"), small("find")
     node = there.nodes["0"]
     node.state, node.reason, node.result = State.FAILED, "no lamp", [1]
-    node.generation, node.how, node.dimension = ("00", "01"), "inputs", "lines"
+    node.current_children, node.how, node.dimension = ("00", "01"), "inputs", "lines"
     node.worker, node.counts = WorkerData("agent"), {"attempt": 2}
     [pair] = compare(here, there).changed
     assert dict(pair.changes) == {

@@ -26,7 +26,7 @@ def one(goal: str) -> Tree:
 
 def test_mermaid_draws_nodes_edges_and_states() -> None:
     tree = grown(3)
-    tree.root.generation, tree.root.dimension = ("0", "1"), "inputs"
+    tree.root.current_children, tree.root.dimension = ("0", "1"), "inputs"
     tree.nodes["1"].state, tree.nodes["1"].reason = State.FAILED, "no light"
     assert TreeView(tree).to_mermaid() == (
         "flowchart TD\n"

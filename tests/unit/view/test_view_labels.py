@@ -149,10 +149,10 @@ def test_detail_of_a_split_node_is_why_it_was_split() -> None:
     def detail(state: State, **fields: Any) -> str:
         return labels.detail_of(a_node(state=state, stuck="too many", **fields))
 
-    assert detail(State.SPLIT, generation=("0", "1")) == "split: too many"
-    assert detail(State.SUCCESS, generation=("0", "1")) == "split: too many"
+    assert detail(State.SPLIT, current_children=("0", "1")) == "split: too many"
+    assert detail(State.SUCCESS, current_children=("0", "1")) == "split: too many"
     assert detail(State.SUCCESS) == ""
-    assert detail(State.FAILED, generation=("0", "1"), reason="part 0 failed") == "part 0 failed"
+    assert detail(State.FAILED, current_children=("0", "1"), reason="part 0 failed") == "part 0 failed"
 
 
 def test_root_has_a_name_that_can_be_typed() -> None:

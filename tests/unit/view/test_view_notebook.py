@@ -28,7 +28,7 @@ def test_html_shows_what_each_node_is_and_how_it_stands() -> None:
     tree = grown(3)
     tree.status = "failed"
     tree.root.state, tree.root.reason = State.FAILED, "the parts do not fit"
-    tree.root.generation, tree.root.dimension = ("0", "1"), "inputs"
+    tree.root.current_children, tree.root.dimension = ("0", "1"), "inputs"
     tree.nodes["0"].checks = tuple(CheckResult("c", "file", ok) for ok in (True, True, False, None))
     tree.nodes["0"].counts = {"attempt": 3}
     tree.nodes["0"].spent.tokens, tree.nodes["0"].spent.cost, tree.nodes["0"].spent.seconds = 1200, 0.25, 4.0

@@ -94,7 +94,7 @@ steps:
 
     def answer(visit: Any, command: Any) -> Any:
         if command.kind == "rule":
-            return Judged(command.because.question == "Hopeless?", "since so")
+            return Judged(command.cause.question == "Hopeless?", "since so")
         return success("no tag")
 
     done = walk(text, answer)

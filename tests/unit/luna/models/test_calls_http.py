@@ -24,7 +24,7 @@ KEY = "sk-loopback-0123456789abcdef"
 
 
 @dataclass
-class Answer:
+class ParsedAnswer:
     """One answer of the server. `sent_bytes`: how much of the body is sent before the connection is cut."""
 
     status: int = 200
@@ -38,7 +38,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: list[Answer] = []
+        self.answers: list[ParsedAnswer] = []
         self.asked: list[dict[str, Any]] = []
 
 
@@ -102,14 +102,14 @@ async def structured(model: Any) -> Made | NotMade:
 
 
 async def test_good_structured_answer(server: Server, model: Any) -> None:
-    server.answers = [Answer(body=completion('{"n": 3}'))]
+    server.answers = [ParsedAnswer(body=completion('{"n": 3}'))]
     assert await structured(model) == Made({"n": 3}, Usage(calls=1, tokens=6))
     asked = server.asked[0]["response_format"]
     assert (asked["type"], asked["json_schema"]["schema"]) == ("json_schema", SCHEMA)
 
 
 async def test_answer_that_ignores_the_schema_is_asked_for_again(server: Server, model: Any) -> None:
-    server.answers = [Answer(body=completion("three")), Answer(body=completion('{"n": 3}'))]
+    server.answers = [ParsedAnswer(body=completion("three")), ParsedAnswer(body=completion('{"n": 3}'))]
     assert await structured(model) == Made({"n": 3}, Usage(calls=2, tokens=12))
     assert [message["role"] for message in server.asked[1]["messages"]] == ["user", "assistant", "user"]
 
@@ -117,7 +117,7 @@ async def test_answer_that_ignores_the_schema_is_asked_for_again(server: Server,
 @pytest.mark.req("S51")
 @pytest.mark.case("RATE-01")
 async def test_rate_limit_with_retry_after_is_an_interruption(server: Server, model: Any) -> None:
-    server.answers = [Answer(429, '{"error": {"message": "slow down"}}', {"Retry-After": "20"})]
+    server.answers = [ParsedAnswer(429, '{"error": {"message": "slow down"}}', {"Retry-After": "20"})]
     with pytest.raises(Interruption) as raised:
         await structured(model)
     assert (raised.value.kind, raised.value.retry_after_s) == ("rate_limit", 20.0)
@@ -126,7 +126,7 @@ async def test_rate_limit_with_retry_after_is_an_interruption(server: Server, mo
 
 @pytest.mark.req("S51")
 async def test_server_error_is_an_outage(server: Server, model: Any) -> None:
-    server.answers = [Answer(500, '{"error": {"message": "oops"}}')]
+    server.answers = [ParsedAnswer(500, '{"error": {"message": "oops"}}')]
     with pytest.raises(Interruption) as raised:
         await structured(model)
     assert raised.value.kind == "outage"
@@ -134,7 +134,7 @@ async def test_server_error_is_an_outage(server: Server, model: Any) -> None:
 
 @pytest.mark.req("S51")
 async def test_cut_connection_is_a_transport_interruption(server: Server, model: Any) -> None:
-    server.answers = [Answer(body=completion('{"n": 3}'), sent_bytes=40)]
+    server.answers = [ParsedAnswer(body=completion('{"n": 3}'), sent_bytes=40)]
     with pytest.raises(Interruption) as raised:
         await structured(model)
     assert raised.value.kind == "transport"
@@ -152,7 +152,7 @@ async def test_server_that_is_not_there_is_a_transport_interruption(server: Serv
 @pytest.mark.case("STAT-01")
 async def test_stream_that_is_cut_by_the_connection_is_an_interruption(server: Server, model: Any) -> None:
     body = chunks("one ", "two ", finish="stop")
-    server.answers = [Answer(body=body, headers={"Content-Type": "text/event-stream"}, sent_bytes=len(body) // 2)]
+    server.answers = [ParsedAnswer(body=body, headers={"Content-Type": "text/event-stream"}, sent_bytes=len(body) // 2)]
     with pytest.raises(Interruption) as raised:
         await call_text(model.model_copy(update={"streaming": True}), ASKED)
     assert raised.value.kind == "transport"
@@ -162,7 +162,7 @@ async def test_stream_that_is_cut_by_the_connection_is_an_interruption(server: S
 @pytest.mark.case("STAT-01")
 async def test_stream_that_ends_without_finish_reason_is_truncated(server: Server, model: Any) -> None:
     body = chunks("one ", "two ", finish=None)
-    server.answers = [Answer(body=body, headers={"Content-Type": "text/event-stream"})]
+    server.answers = [ParsedAnswer(body=body, headers={"Content-Type": "text/event-stream"})]
     made = await call_text(model.model_copy(update={"streaming": True}), ASKED)
     assert isinstance(made, NotMade)
     assert made.kind is FailedKind.TRUNCATED
@@ -170,28 +170,28 @@ async def test_stream_that_ends_without_finish_reason_is_truncated(server: Serve
 
 async def test_whole_stream_is_a_text(server: Server, model: Any) -> None:
     body = chunks("one ", "two", finish="stop")
-    server.answers = [Answer(body=body, headers={"Content-Type": "text/event-stream"})]
+    server.answers = [ParsedAnswer(body=body, headers={"Content-Type": "text/event-stream"})]
     made = await call_text(model.model_copy(update={"streaming": True}), ASKED)
     assert isinstance(made, Made)
     assert made.value == "one two"
 
 
 async def test_answer_at_the_length_limit_is_truncated_with_its_usage(server: Server, model: Any) -> None:
-    server.answers = [Answer(body=completion('{"n":', "length"))] * 3
+    server.answers = [ParsedAnswer(body=completion('{"n":', "length"))] * 3
     made = await structured(model)
     assert isinstance(made, NotMade)
     assert (made.kind, made.usage) == (FailedKind.TRUNCATED, Usage(calls=3, tokens=18))
 
 
 async def test_refusal_is_a_value(server: Server, model: Any) -> None:
-    server.answers = [Answer(body=completion(None, refusal="I will not"))]
+    server.answers = [ParsedAnswer(body=completion(None, refusal="I will not"))]
     made = await structured(model)
     assert isinstance(made, NotMade)
     assert made.kind is FailedKind.REFUSED
 
 
 async def test_wrong_key_is_a_model_error_without_the_key(server: Server, model: Any) -> None:
-    server.answers = [Answer(401, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))]
+    server.answers = [ParsedAnswer(401, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))]
     with pytest.raises(ModelError) as raised:
         await structured(model)
     assert KEY not in str(raised.value)
@@ -200,8 +200,8 @@ async def test_wrong_key_is_a_model_error_without_the_key(server: Server, model:
 
 async def test_server_without_structured_output_is_asked_in_words(server: Server, model: Any) -> None:
     server.answers = [
-        Answer(400, '{"error": {"message": "unknown field response_format"}}'),
-        Answer(body=completion('{"n": 3}')),
+        ParsedAnswer(400, '{"error": {"message": "unknown field response_format"}}'),
+        ParsedAnswer(body=completion('{"n": 3}')),
     ]
     assert isinstance(await structured(model), Made)
     assert "response_format" not in server.asked[1]
@@ -210,7 +210,7 @@ async def test_server_without_structured_output_is_asked_in_words(server: Server
 
 async def test_prompt_beyond_the_context_is_a_value(server: Server, model: Any) -> None:
     error = {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}
-    server.answers = [Answer(400, json.dumps({"error": error}))]
+    server.answers = [ParsedAnswer(400, json.dumps({"error": error}))]
     made = await structured(model)
     assert isinstance(made, NotMade)
     assert made.kind is FailedKind.CONTEXT_TOO_LARGE

@@ -322,4 +322,4 @@ def test_setting_that_could_never_fire_is_refused_with_the_reason(settings: dict
 def test_everything_off_never_fires() -> None:
     stream = list(islice(([LOOKUP, act("x", "E", error=True)] * 200), 400))
     assert first_alarm(only(), stream) is None
-    assert first_alarm(Monitors(lambda standing, tokens: []), stream) is None
+    assert first_alarm(Monitors(lambda evidence, tokens: []), stream) is None

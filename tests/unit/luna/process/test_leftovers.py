@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from luna.process import group
-from luna.process.group import Family, Leftover, Origin, ProcessRegistry, belonging
-from luna.process.table import TOKEN_VARIABLE, Seen, look
+from luna.process import group as group_module
+from luna.process.group import Leftover, Origin, ProcessGroup, ProcessRegistry, belonging
+from luna.process.table import TOKEN_VARIABLE, ProcessInfo, look
 
 ORIGIN = Origin("token", leader=100, started=50.0)
 
 
-def process(pid: int, *, parent: int = 1, session: int = 7, started: float = 60.0, alive: bool = True) -> Seen:
-    return Seen(pid, parent, session, session, started, alive)
+def process(pid: int, *, parent: int = 1, session: int = 7, started: float = 60.0, alive: bool = True) -> ProcessInfo:
+    return ProcessInfo(pid, parent, session, session, started, alive)
 
 
 def pick(
-    *seen: Seen,
+    *seen: ProcessInfo,
     origin: Origin = ORIGIN,
     marked: frozenset[int] = frozenset(),
     known: frozenset[tuple[int, float]] = frozenset(),
@@ -80,13 +80,13 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
 
 def test_family_is_gone_only_when_what_is_not_clear_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
     recent = process(200, session=200)
-    monkeypatch.setattr(group, "look_at_all", lambda: {200: recent, 2: process(2, session=0)})
-    monkeypatch.setattr(group, "carries_token", lambda pid, token: None)
-    family = Family(ORIGIN)
-    assert [family.is_gone() for _ in range(4)] == [False, False, True, True]
-    monkeypatch.setattr(group, "carries_token", lambda pid, token: pid == 200)
-    assert not family.is_gone()
-    assert family.escaped == (200,)
+    monkeypatch.setattr(group_module, "look_at_all", lambda: {200: recent, 2: process(2, session=0)})
+    monkeypatch.setattr(group_module, "carries_token", lambda pid, token: None)
+    group = ProcessGroup(ORIGIN)
+    assert [group.is_gone() for _ in range(4)] == [False, False, True, True]
+    monkeypatch.setattr(group_module, "carries_token", lambda pid, token: pid == 200)
+    assert not group.is_gone()
+    assert group.escaped == (200,)
 
 
 class DeadEngine:
@@ -102,7 +102,7 @@ class DeadEngine:
             patch.setattr(os, "getpid", lambda: 2**22 + 1)
             registry.expect(token, "sleep")
             if leader is not None:
-                registry.add(Family(Origin(token, leader, started)))
+                registry.add(ProcessGroup(Origin(token, leader, started)))
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ async def test_unkillable_leftover_stays_recorded(
 def test_command_of_a_living_engine_is_no_leftover(tmp_path: Path, sleeper: "subprocess.Popen[bytes]") -> None:
     registry = ProcessRegistry(tmp_path)
     registry.expect("a", "sleep")
-    registry.add(Family(Origin("a", sleeper.pid, started_of(sleeper))))
+    registry.add(ProcessGroup(Origin("a", sleeper.pid, started_of(sleeper))))
     assert ProcessRegistry(tmp_path).find_leftovers() == ()
     registry.remove("a")
     assert list(tmp_path.iterdir()) == []
@@ -177,7 +177,7 @@ def test_record_of_another_machine_is_left_alone(
     engine: DeadEngine, sleeper: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.left("a", leader=sleeper.pid, started=started_of(sleeper))
-    monkeypatch.setattr(group, "machine", lambda: "elsewhere")
+    monkeypatch.setattr(group_module, "machine", lambda: "elsewhere")
     registry = ProcessRegistry(engine.directory)
     assert asyncio.run(registry.end_leftovers(grace_s=0)) == ()
     assert len(list(engine.directory.iterdir())) == 1
@@ -208,7 +208,7 @@ def test_registry_without_directory_has_nothing(tmp_path: Path) -> None:
 
 def test_registry_add_survives_a_record_that_is_gone(tmp_path: Path, sleeper: "subprocess.Popen[bytes]") -> None:
     registry = ProcessRegistry(tmp_path)
-    registry.add(Family(Origin("a", sleeper.pid, started_of(sleeper)), held=True))
+    registry.add(ProcessGroup(Origin("a", sleeper.pid, started_of(sleeper)), held=True))
     registry.kill_all_now()
     assert sleeper.wait() == -signal.SIGKILL
 

@@ -48,7 +48,7 @@ def after(argv: list[str], option: str) -> list[str]:
     return [argv[at + 1] for at, word in enumerate(argv) if word == option]
 
 
-def place_of(argv: list[str], *words: str) -> int:
+def checkout_of(argv: list[str], *words: str) -> int:
     """Where a sequence of words begins."""
     return next(at for at in range(len(argv)) if argv[at : at + len(words)] == list(words))
 
@@ -155,9 +155,9 @@ def test_home_and_shared_places_are_covered_before_the_workspace_is_laid_on_top(
     argv = machine.argv()
     assert {str(machine.home), os.path.realpath("/tmp"), os.path.realpath("/run")} <= set(after(argv, "--tmpfs"))
     assert after(argv, "--bind") == [str(machine.project)]
-    first = place_of(argv, "--ro-bind", "/", "/")
-    covered = place_of(argv, "--tmpfs", str(machine.home))
-    assert first < covered < place_of(argv, "--bind", str(machine.project))
+    first = checkout_of(argv, "--ro-bind", "/", "/")
+    covered = checkout_of(argv, "--tmpfs", str(machine.home))
+    assert first < covered < checkout_of(argv, "--bind", str(machine.project))
 
 
 @linux
@@ -178,7 +178,7 @@ def test_what_is_acted_upon_outside_is_not_writable(machine: Machine) -> None:
     argv = machine.argv()
     assert {str(machine.project / ".sol"), str(machine.project / ".hg")} <= {*after(argv, "--ro-bind-try")}
     assert str(machine.project / ".git") not in after(argv, "--ro-bind-try")
-    assert place_of(argv, "--ro-bind-try", str(machine.project / ".sol")) > place_of(argv, "--bind")
+    assert checkout_of(argv, "--ro-bind-try", str(machine.project / ".sol")) > checkout_of(argv, "--bind")
 
 
 @linux

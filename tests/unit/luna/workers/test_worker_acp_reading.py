@@ -10,7 +10,7 @@ from acp.schema import SessionConfigOptionSelect, SessionNotification, ToolCallU
 from luna.errors import WorkerConfigError
 from luna.protocol import Action, Delivery, FailedKind, Note, ProgressEvent, Said, Stuck, Success
 from luna.workers._acp_events import Updates
-from luna.workers._acp_policy import Permissions, Places, refusal
+from luna.workers._acp_policy import AgentPaths, Permissions, refusal
 from luna.workers._acp_session import check
 from luna.workers.acp import prompt, read_report
 from luna.workers.reports import NoRecordError
@@ -88,7 +88,7 @@ class Agent:
     """Tells updates as an agent would."""
 
     def __init__(self, workspace: Path) -> None:
-        self.updates = Updates(Places(workspace))
+        self.updates = Updates(AgentPaths(workspace))
         self.events: list[ProgressEvent] = []
 
     def tell(self, kind: str, /, **fields: Any) -> list[ProgressEvent]:
@@ -242,14 +242,14 @@ def test_policy_grants_what_it_says(
     work = tmp_path / "work"
     work.mkdir()
     (work / "link").symlink_to(tmp_path)
-    why = refusal(policy, kind, paths, Places(work))
+    why = refusal(policy, kind, paths, AgentPaths(work))
     assert (why == "") is granted, why
 
 
 def test_paths_of_a_workspace_behind_a_link_are_inside(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "work").symlink_to(tmp_path / "real")
-    places = Places(tmp_path / "work")
+    places = AgentPaths(tmp_path / "work")
     for root in ("real", "work"):
         assert places.relative(str(tmp_path / root / "a" / ".." / "b")) == "b"
         assert places.file(str(tmp_path / root / "b")) == tmp_path / "real" / "b"

@@ -39,7 +39,7 @@ async def work(model: ScriptedChatModel, task: Assignment, workspace: Path, **op
         return model
 
     worker = ModelWorker(ModelOptions.model_validate(options), resolve=resolve)
-    delivery = Delivery(key="r//attempt/1", workspace=workspace, fence=FENCE, model="scripted:x")
+    delivery = Delivery(key="r//attempt/1", workspace=workspace, delimiter=FENCE, model="scripted:x")
     events = [event async for event in worker.run(task, delivery)]
     assert len(asked) <= 1
     return events

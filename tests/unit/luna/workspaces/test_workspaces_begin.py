@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from luna.process.execute import ProcessRegistry
-from luna.workspaces import Isolation, WorkspaceError
-from luna.workspaces.copy import CopySpaces
+from luna.workspaces import IsolationMode, WorkspaceError
+from luna.workspaces.copy import CopyWorkspaces
 from luna.workspaces.opening import open_workspaces
-from luna.workspaces.worktree import WorktreeSpaces
+from luna.workspaces.worktree import WorktreeWorkspaces
 from tests.support.gitspaces import START, Area, area, commit, git, make_area, make_repository, own_home, read, write
 
 __all__ = ["area", "own_home"]
@@ -24,7 +24,7 @@ def tree(tmp_path: Path, own_home: None) -> Area:
 
 async def refusal(area: Area, run: str = "run-1") -> str:
     with pytest.raises(WorkspaceError) as caught:
-        await area.spaces(run).begin()
+        await area.workspaces(run).begin()
     return str(caught.value)
 
 
@@ -32,47 +32,47 @@ async def test_begin_gives_the_head_and_changes_no_file(tree: Area) -> None:
     write(tree.workspace, {".gitignore": "*.log\n"})
     head = commit(tree.workspace, "ignore")
     write(tree.workspace, {"x.log": "ignored", "__pycache__/x.pyc": "byproduct", ".sol/runs.db": "Sol's own"})
-    assert await tree.spaces().begin() == head
-    assert await tree.spaces().begin() == head
+    assert await tree.workspaces().begin() == head
+    assert await tree.workspaces().begin() == head
     assert git(tree.workspace, "status", "--porcelain") == "?? .sol/\n?? __pycache__/"
 
 
 async def test_begin_leaves_places_out_of_the_users_status(tree: Area) -> None:
-    spaces = tree.spaces()
-    await spaces.place("0", base=await spaces.begin())
+    workspaces = tree.workspaces()
+    await workspaces.checkout("0", base=await workspaces.begin())
     assert git(tree.workspace, "status", "--porcelain") == ""
     assert git(tree.workspace, "add", "--all", "--dry-run") == ""
 
 
 async def test_workspace_may_be_a_directory_of_a_repository(tree: Area) -> None:
     sub = Area("worktree", tree.workspace / "sub", tree.workspace / "sub" / ".sol")
-    spaces = sub.spaces()
-    base = await spaces.begin()
-    place = await spaces.place("0", base=base)
-    assert place == sub.home / "worktrees" / "run-1" / "0" / "sub"
-    assert read(place) == {"c.txt": "sea\n"}
-    write(place, {"c.txt": "see\n", "../d.txt": "dee\n"})
-    kept = await spaces.keep("0", message="m")
-    assert (await spaces.land(kept, base=base)).changed == ("../d.txt", "c.txt")
+    workspaces = sub.workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("0", base=base)
+    assert checkout == sub.home / "worktrees" / "run-1" / "0" / "sub"
+    assert read(checkout) == {"c.txt": "sea\n"}
+    write(checkout, {"c.txt": "see\n", "../d.txt": "dee\n"})
+    kept = await workspaces.keep("0", message="m")
+    assert (await workspaces.apply(kept, base=base)).changed == ("../d.txt", "c.txt")
     assert read(tree.workspace) == {**START, "sub/c.txt": "see\n", "d.txt": "dee\n"}
-    assert await spaces.finish(result=kept) == ()
+    assert await workspaces.finish(result=kept) == ()
 
 
 async def test_workspace_may_be_an_empty_directory_of_a_repository(tree: Area) -> None:
     (tree.workspace / "empty").mkdir()
-    spaces = WorktreeSpaces(tree.workspace / "empty", run="r", home=tree.home)
-    place = await spaces.place("0", base=await spaces.begin())
-    assert place.name == "empty"
-    assert list(place.iterdir()) == []
+    workspaces = WorktreeWorkspaces(tree.workspace / "empty", run="r", home=tree.home)
+    checkout = await workspaces.checkout("0", base=await workspaces.begin())
+    assert checkout.name == "empty"
+    assert list(checkout.iterdir()) == []
 
 
 async def test_workspace_may_be_a_worktree_itself(tree: Area, tmp_path: Path) -> None:
     git(tree.workspace, "worktree", "add", "--quiet", "-b", "other", str(tmp_path / "linked"))
-    spaces = WorktreeSpaces(tmp_path / "linked", run="r", home=tmp_path / "linked" / ".sol")
-    base = await spaces.begin()
-    write(await spaces.place("0", base=base), {"x": "1"})
-    kept = await spaces.keep("0", message="m")
-    assert (await spaces.land(kept, base=base)).landed
+    workspaces = WorktreeWorkspaces(tmp_path / "linked", run="r", home=tmp_path / "linked" / ".sol")
+    base = await workspaces.begin()
+    write(await workspaces.checkout("0", base=base), {"x": "1"})
+    kept = await workspaces.keep("0", message="m")
+    assert (await workspaces.apply(kept, base=base)).applied
     assert git(tree.workspace, "rev-parse", "other") == kept
     assert git(tree.workspace, "rev-parse", "main") == base
 
@@ -179,7 +179,7 @@ async def test_git_that_is_killed_is_said(area: Area, monkeypatch: pytest.Monkey
 async def test_copy_needs_a_begin(tmp_path: Path, own_home: None) -> None:
     area = make_area("copy", tmp_path)
     with pytest.raises(WorkspaceError, match="has no copy below"):
-        await area.spaces().place("0", base="0" * 40)
+        await area.workspaces().checkout("0", base="0" * 40)
     assert read(area.workspace) == dict(START)
 
 
@@ -191,13 +191,13 @@ async def test_copy_has_everything_but_git_home_and_byproducts(tmp_path: Path, o
     os.mkfifo(area.workspace / "pipe")
     (area.workspace / "link").symlink_to("vendor")
     (area.workspace / "empty").mkdir()
-    spaces = area.spaces()
-    base = await spaces.begin()
-    place = await spaces.place("0", base=base)
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("0", base=base)
     expected = {"a": "changed", ".gitignore": "*.log\n", "new": "new", "x.log": "log", "vendor/v": "v"}
-    assert read(place) == {**expected, "link": "-> vendor"}
-    assert await spaces.begin() == base
-    assert await spaces.keep("0", message="m") == base
+    assert read(checkout) == {**expected, "link": "-> vendor"}
+    assert await workspaces.begin() == base
+    assert await workspaces.keep("0", message="m") == base
 
 
 async def test_copy_is_byte_for_byte_whatever_attributes_say(tmp_path: Path, own_home: None) -> None:
@@ -210,38 +210,38 @@ async def test_copy_is_byte_for_byte_whatever_attributes_say(tmp_path: Path, own
         "[core]\n autocrlf = true\n safecrlf = true\n"
         '[filter "lfs"]\n clean = false\n smudge = false\n required = true\n'
     )
-    spaces = area.spaces()
-    base = await spaces.begin()
-    place = await spaces.place("0", base=base)
-    assert read(place) == files
-    write(place, {"crlf.txt": "b\r\nc\r\n"})
-    kept = await spaces.keep("0", message="m")
-    assert (await spaces.land(kept, base=base)).changed == ("crlf.txt",)
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("0", base=base)
+    assert read(checkout) == files
+    write(checkout, {"crlf.txt": "b\r\nc\r\n"})
+    kept = await workspaces.keep("0", message="m")
+    assert (await workspaces.apply(kept, base=base)).changed == ("crlf.txt",)
     assert read(area.workspace) == {**files, "crlf.txt": "b\r\nc\r\n"}
 
 
 @pytest.mark.parametrize("limit", [{"max_files": 2}, {"max_bytes": 20}])
 async def test_too_large_a_copy_is_refused(tmp_path: Path, own_home: None, limit: dict[str, Any]) -> None:
     area = make_area("copy", tmp_path)
-    spaces = CopySpaces(area.workspace, run="r", home=area.home, **limit)
+    workspaces = CopyWorkspaces(area.workspace, run="r", home=area.home, **limit)
     with pytest.raises(WorkspaceError, match="is too large to copy"):
-        await spaces.begin()
+        await workspaces.begin()
 
 
 def test_factory_knows_the_isolations(tmp_path: Path) -> None:
-    def opened(isolation: Isolation) -> object:
+    def opened(isolation: IsolationMode) -> object:
         return open_workspaces(isolation, tmp_path, run="r", home=tmp_path / ".sol")
 
-    assert isinstance(opened("worktree"), WorktreeSpaces)
-    assert isinstance(opened("copy"), CopySpaces)
+    assert isinstance(opened("worktree"), WorktreeWorkspaces)
+    assert isinstance(opened("copy"), CopyWorkspaces)
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_commands_are_recorded_where_told(area: Area, tmp_path: Path) -> None:
     registry = ProcessRegistry(tmp_path / "processes")
-    spaces = open_workspaces("copy", area.workspace, run="r", home=area.home, registry=registry)
-    assert spaces is not None
-    base = await spaces.begin()
+    workspaces = open_workspaces("copy", area.workspace, run="r", home=area.home, registry=registry)
+    assert workspaces is not None
+    base = await workspaces.begin()
     assert [path.name for path in registry.directory.iterdir()] == ["git-r"]
-    assert await spaces.finish(result=base) == ()
+    assert await workspaces.finish(result=base) == ()
     assert list(registry.directory.iterdir()) == []

@@ -18,7 +18,7 @@ async def test_refusal_of_the_file_system_is_a_workspace_error(area: Area) -> No
     write(area.workspace, {"file": "no directory"})
     blocked = Area(area.kind, area.workspace, area.workspace / "file")
     with pytest.raises(WorkspaceError, match=r"file system refuses .* Make room or access"):
-        await blocked.spaces().begin()
+        await blocked.workspaces().begin()
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -67,7 +67,7 @@ def test_remove_follows_no_link_and_opens_what_is_closed(tmp_path: Path) -> None
 
 
 async def test_files_of_a_copy_have_times_that_archives_take(area: Area) -> None:
-    spaces = area.spaces()
-    place = await spaces.place("0", base=await spaces.begin())
-    assert (place / "a.txt").stat().st_mtime > 315_532_800  # 1980
-    assert git(place, "status", "--porcelain") == ""
+    workspaces = area.workspaces()
+    checkout = await workspaces.checkout("0", base=await workspaces.begin())
+    assert (checkout / "a.txt").stat().st_mtime > 315_532_800  # 1980
+    assert git(checkout, "status", "--porcelain") == ""

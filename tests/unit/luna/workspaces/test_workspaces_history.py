@@ -74,14 +74,14 @@ def _area(kind: Kind, directory: Path) -> Area:
 @pytest.mark.parametrize("kind", BOTH)
 async def test_many_places_are_made_at_the_same_time(kind: Kind, tmp_path: Path) -> None:
     area = _area(kind, tmp_path)
-    spaces = area.spaces()
-    base = await spaces.begin()
-    made = await asyncio.gather(*(spaces.place(f"p{number}", base=base) for number in range(12)))
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    made = await asyncio.gather(*(workspaces.checkout(f"p{number}", base=base) for number in range(12)))
     assert len(set(made)) == 12
-    for place in made:
-        assert read(place) == read(area.workspace)
-    await asyncio.gather(*(spaces.drop(f"p{number}") for number in range(12)))
-    assert await spaces.finish(result=None) == ()
+    for checkout in made:
+        assert read(checkout) == read(area.workspace)
+    await asyncio.gather(*(workspaces.drop(f"p{number}") for number in range(12)))
+    assert await workspaces.finish(result=None) == ()
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -89,22 +89,22 @@ async def test_files_of_a_large_place_are_read_once(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkouts, "_MANY_FILES", 1)
-    spaces = _area(kind, tmp_path).spaces()
-    base = await spaces.begin()
-    place = await spaces.place("p", base=base)
-    admin = Path((place / ".git").read_text().removeprefix("gitdir: ").strip())
+    workspaces = _area(kind, tmp_path).workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("p", base=base)
+    admin = Path((checkout / ".git").read_text().removeprefix("gitdir: ").strip())
     # With dates that the index does not know they would be listed here.
-    assert git(place, f"--git-dir={admin}", "diff-files", "--name-only") == ""
-    assert await spaces.keep("p", message="nothing") == base
+    assert git(checkout, f"--git-dir={admin}", "diff-files", "--name-only") == ""
+    assert await workspaces.keep("p", message="nothing") == base
 
 
 @pytest.mark.parametrize("kind", BOTH)
 async def test_place_that_is_made_kept_and_dropped_takes_few_commands(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spaces = _area(kind, tmp_path).spaces()
-    base = await spaces.begin()
-    await spaces.place("first", base=base)  # what is found out once
+    workspaces = _area(kind, tmp_path).workspaces()
+    base = await workspaces.begin()
+    await workspaces.checkout("first", base=base)  # what is found out once
     count = 0
 
     async def counted(*words: object, **options: object) -> object:
@@ -113,11 +113,11 @@ async def test_place_that_is_made_kept_and_dropped_takes_few_commands(
         return await run_process(*words, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(git_module, "run_process", counted)
-    place = await spaces.place("second", base=base)
+    checkout = await workspaces.checkout("second", base=base)
     assert count == 2
-    (place / "new.txt").write_text("new\n")
-    snapshot = await spaces.keep("second", message="new")
+    (checkout / "new.txt").write_text("new\n")
+    snapshot = await workspaces.keep("second", message="new")
     assert count <= 7
-    await spaces.drop("second")
+    await workspaces.drop("second")
     assert count <= 8
     assert snapshot != base

@@ -26,31 +26,31 @@ def tree(tmp_path: Path, own_home: None) -> Area:
 
 
 async def result(area: Area, change: Callable[[Path], object] | None = None) -> tuple[Spaces, str, str]:
-    """A run with a result: its places, base and snapshot."""
-    spaces = area.spaces()
-    base = await spaces.begin()
-    place = await spaces.place("root", base=base)
+    """A run with a result: its checkouts, base and snapshot."""
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("root", base=base)
     if change is None:
-        write(place, {"a.txt": "new a\n", "new/file": "n\n"})
-        (place / "b.txt").unlink()
+        write(checkout, {"a.txt": "new a\n", "new/file": "n\n"})
+        (checkout / "b.txt").unlink()
     else:
-        change(place)
-    return spaces, base, await spaces.keep("root", message="result")
+        change(checkout)
+    return workspaces, base, await workspaces.keep("root", message="result")
 
 
 LANDED = {"a.txt": "new a\n", "new/file": "n\n", "sub/c.txt": "sea\n"}
 
 
 async def test_result_lands_and_nothing_else_is_left(area: Area) -> None:
-    spaces, base, snapshot = await result(area)
-    landed = await spaces.land(snapshot, base=base)
-    assert (landed.landed, landed.where) == (True, "")
-    assert landed.changed == ("a.txt", "b.txt", "new/file")
+    workspaces, base, snapshot = await result(area)
+    applied = await workspaces.apply(snapshot, base=base)
+    assert (applied.applied, applied.where) == (True, "")
+    assert applied.changed == ("a.txt", "b.txt", "new/file")
     assert read(area.workspace) == LANDED
-    again = await area.spaces().land(snapshot, base=base)
-    assert (again.landed, again.changed) == (True, landed.changed)
+    again = await area.workspaces().apply(snapshot, base=base)
+    assert (again.applied, again.changed) == (True, applied.changed)
     assert read(area.workspace) == LANDED
-    assert await spaces.finish(result=snapshot) == ()
+    assert await workspaces.finish(result=snapshot) == ()
     assert area.is_clean()
     if area.kind == "worktree":
         assert git(area.workspace, "status", "--porcelain") == ""
@@ -58,110 +58,110 @@ async def test_result_lands_and_nothing_else_is_left(area: Area) -> None:
 
 
 async def test_result_without_changes_has_landed(area: Area) -> None:
-    spaces = area.spaces()
-    base = await spaces.begin()
-    landed = await spaces.land(base, base=base)
-    assert (landed.landed, landed.changed, landed.note) == (True, (), "The result changes no file.")
-    assert await spaces.finish(result=base) == ()
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    applied = await workspaces.apply(base, base=base)
+    assert (applied.applied, applied.changed, applied.note) == (True, (), "The result changes no file.")
+    assert await workspaces.finish(result=base) == ()
     assert area.is_clean()
 
 
 async def test_finish_may_be_repeated(area: Area) -> None:
-    spaces, base, snapshot = await result(area)
-    await spaces.land(snapshot, base=base)
-    assert await spaces.finish(result=snapshot) == ()
+    workspaces, base, snapshot = await result(area)
+    await workspaces.apply(snapshot, base=base)
+    assert await workspaces.finish(result=snapshot) == ()
     if area.kind == "worktree":
-        assert await spaces.finish(result=snapshot) == ()
+        assert await workspaces.finish(result=snapshot) == ()
     else:
-        assert await area.spaces().finish(result=snapshot) == ()
+        assert await area.workspaces().finish(result=snapshot) == ()
 
 
 async def test_changed_workspace_is_not_touched(area: Area) -> None:
-    spaces, base, snapshot = await result(area)
+    workspaces, base, snapshot = await result(area)
     write(area.workspace, {"a.txt": "mine\n"})
-    landed = await spaces.land(snapshot, base=base)
-    assert not landed.landed
-    assert "'a.txt'" in landed.note
+    applied = await workspaces.apply(snapshot, base=base)
+    assert not applied.applied
+    assert "'a.txt'" in applied.note
     assert read(area.workspace) == {**START, "a.txt": "mine\n"}
-    kept = await spaces.finish(result=snapshot)
+    kept = await workspaces.finish(result=snapshot)
     assert [one.name for one in kept][:1] == ["result"]
     if area.kind == "worktree":
-        assert landed.where == "sol/run-1/result"
-        assert "git merge sol/run-1/result" in landed.note
+        assert applied.where == "sol/run-1/result"
+        assert "git merge sol/run-1/result" in applied.note
         assert area.branches() == {"result": snapshot}
     else:
-        assert landed.where == str(area.home / "worktrees" / "run-1" / "result")
-        assert landed.where in landed.note
-        assert read(Path(landed.where)) == LANDED
-        assert {one.where for one in kept} >= {landed.where}
+        assert applied.where == str(area.home / "worktrees" / "run-1" / "result")
+        assert applied.where in applied.note
+        assert read(Path(applied.where)) == LANDED
+        assert {one.where for one in kept} >= {applied.where}
 
 
 async def test_refused_result_lands_once_nothing_is_in_its_way(area: Area) -> None:
-    spaces, base, snapshot = await result(area)
+    workspaces, base, snapshot = await result(area)
     write(area.workspace, {"a.txt": "mine\n"})
-    assert not (await spaces.land(snapshot, base=base)).landed
-    assert not (await area.spaces().land(snapshot, base=base)).landed
+    assert not (await workspaces.apply(snapshot, base=base)).applied
+    assert not (await area.workspaces().apply(snapshot, base=base)).applied
     write(area.workspace, {"a.txt": START["a.txt"]})
-    assert (await spaces.land(snapshot, base=base)).landed
+    assert (await workspaces.apply(snapshot, base=base)).applied
     assert read(area.workspace) == LANDED
-    assert await spaces.finish(result=snapshot) == ()
+    assert await workspaces.finish(result=snapshot) == ()
     assert area.is_clean()
 
 
 async def test_other_commit_is_not_touched(tree: Area) -> None:
-    spaces, base, snapshot = await result(tree)
+    workspaces, base, snapshot = await result(tree)
     write(tree.workspace, {"mine": "1"})
     mine = commit(tree.workspace, "mine")
-    landed = await spaces.land(snapshot, base=base)
-    assert (landed.landed, landed.where) == (False, "sol/run-1/result")
-    assert "another commit is checked out" in landed.note
+    applied = await workspaces.apply(snapshot, base=base)
+    assert (applied.applied, applied.where) == (False, "sol/run-1/result")
+    assert "another commit is checked out" in applied.note
     assert git(tree.workspace, "rev-parse", "HEAD") == mine
-    git(tree.workspace, "merge", "--quiet", "--no-edit", landed.where)
-    assert (await spaces.land(snapshot, base=base)).note == "The result is in the workspace."
-    assert await spaces.finish(result=snapshot) == ()
+    git(tree.workspace, "merge", "--quiet", "--no-edit", applied.where)
+    assert (await workspaces.apply(snapshot, base=base)).note == "The result is in the workspace."
+    assert await workspaces.finish(result=snapshot) == ()
     assert tree.is_clean()
 
 
 async def test_new_file_of_the_user_is_not_overwritten(tree: Area) -> None:
-    spaces, base, snapshot = await result(tree)
+    workspaces, base, snapshot = await result(tree)
     write(tree.workspace, {"unrelated": "1"})
-    assert "'unrelated'" in (await spaces.land(snapshot, base=base)).note
+    assert "'unrelated'" in (await workspaces.apply(snapshot, base=base)).note
     assert read(tree.workspace) == {**START, "unrelated": "1"}
 
 
 async def test_ignored_file_of_the_user_is_not_overwritten(tree: Area) -> None:
     write(tree.workspace, {".gitignore": "*.log\n"})
     commit(tree.workspace, "ignore")
-    spaces = tree.spaces()
-    base = await spaces.begin()
-    place = await spaces.place("root", base=base)
-    write(place, {"x.log": "theirs"})
-    git(place, "add", "--force", "x.log")
-    snapshot = await spaces.keep("root", message="m")
+    workspaces = tree.workspaces()
+    base = await workspaces.begin()
+    checkout = await workspaces.checkout("root", base=base)
+    write(checkout, {"x.log": "theirs"})
+    git(checkout, "add", "--force", "x.log")
+    snapshot = await workspaces.keep("root", message="m")
     write(tree.workspace, {"x.log": "mine"})
-    landed = await spaces.land(snapshot, base=base)
-    assert not landed.landed
-    assert "would be overwritten by merge: x.log" in landed.note
+    applied = await workspaces.apply(snapshot, base=base)
+    assert not applied.applied
+    assert "would be overwritten by merge: x.log" in applied.note
     assert read(tree.workspace)["x.log"] == "mine"
 
 
 async def test_settings_of_a_branch_do_not_change_how_it_lands(tree: Area) -> None:
     git(tree.workspace, "config", "branch.main.mergeOptions", "--squash --no-ff")
-    spaces, base, snapshot = await result(tree)
-    assert (await spaces.land(snapshot, base=base)).landed
+    workspaces, base, snapshot = await result(tree)
+    assert (await workspaces.apply(snapshot, base=base)).applied
     assert git(tree.workspace, "rev-parse", "HEAD") == snapshot
 
 
 async def test_lock_of_another_git_is_respected(tree: Area) -> None:
-    spaces, base, snapshot = await result(tree)
+    workspaces, base, snapshot = await result(tree)
     lock = tree.workspace / ".git" / "index.lock"
     lock.touch()
-    landed = await spaces.land(snapshot, base=base)
-    assert not landed.landed
-    assert "index.lock" in landed.note
+    applied = await workspaces.apply(snapshot, base=base)
+    assert not applied.applied
+    assert "index.lock" in applied.note
     assert read(tree.workspace) == dict(START)
     lock.unlink()
-    assert (await spaces.land(snapshot, base=base)).landed
+    assert (await workspaces.apply(snapshot, base=base)).applied
     assert read(tree.workspace) == LANDED
 
 
@@ -171,18 +171,18 @@ async def cut_off(tree: Area, snapshot: str, half: Callable[[Path], object]) -> 
     half(tree.workspace)
 
 
-def all_kinds(place: Path) -> None:
-    (place / "b.txt").unlink()
-    write(place, {"a.txt": "new a\n" * 50, "new/file": "n\n", "b.txt/inner": "d\n"})
-    (place / "sub" / "c.txt").unlink()
-    (place / "sub").rmdir()
-    write(place, {"sub": "now a file\n"})
-    (place / "link").symlink_to("a.txt")
+def all_kinds(checkout: Path) -> None:
+    (checkout / "b.txt").unlink()
+    write(checkout, {"a.txt": "new a\n" * 50, "new/file": "n\n", "b.txt/inner": "d\n"})
+    (checkout / "sub" / "c.txt").unlink()
+    (checkout / "sub").rmdir()
+    write(checkout, {"sub": "now a file\n"})
+    (checkout / "link").symlink_to("a.txt")
 
 
 @pytest.mark.parametrize("step", range(8))
 async def test_fast_forward_that_was_cut_off_goes_on(tree: Area, step: int) -> None:
-    spaces, base, snapshot = await result(tree, all_kinds)
+    workspaces, base, snapshot = await result(tree, all_kinds)
     wanted = read(tree.home / "worktrees" / "run-1" / "root")
     steps: list[Callable[[Path], object]] = [
         lambda root: (root / "sub" / "c.txt").unlink(),
@@ -194,11 +194,11 @@ async def test_fast_forward_that_was_cut_off_goes_on(tree: Area, step: int) -> N
         lambda root: write(root, {"sub": "now a file\n"}),
     ]
     await cut_off(tree, snapshot, lambda root: [one(root) for one in steps[:step]])
-    landed = await tree.spaces().land(snapshot, base=base)
-    assert landed.landed, landed.note
+    applied = await tree.workspaces().apply(snapshot, base=base)
+    assert applied.applied, applied.note
     assert read(tree.workspace) == wanted
     assert git(tree.workspace, "status", "--porcelain") == ""
-    assert await spaces.finish(result=snapshot) == ()
+    assert await workspaces.finish(result=snapshot) == ()
     assert tree.is_clean()
 
 
@@ -208,9 +208,9 @@ async def test_fast_forward_that_was_cut_off_goes_on(tree: Area, step: int) -> N
 async def test_changes_since_a_fast_forward_was_cut_off_are_not_touched(tree: Area, mine: dict[str, str]) -> None:
     _, base, snapshot = await result(tree)
     await cut_off(tree, snapshot, lambda root: write(root, {"new/file": "n\n", **mine}))
-    landed = await tree.spaces().land(snapshot, base=base)
-    assert not landed.landed
-    assert repr(next(iter(mine))) in landed.note
+    applied = await tree.workspaces().apply(snapshot, base=base)
+    assert not applied.applied
+    assert repr(next(iter(mine))) in applied.note
     assert read(tree.workspace) == {**START, **mine}
 
 
@@ -233,55 +233,57 @@ def into_pipe(root: Path) -> None:
     ids="new-differs parent-is-file mode link directory pipe parent-is-link".split(),
 )
 async def test_copy_lands_on_nothing_that_has_changed(copy: Area, disturb: Callable[[Path], object]) -> None:
-    spaces, base, snapshot = await result(copy)
+    workspaces, base, snapshot = await result(copy)
     disturb(copy.workspace)
     before = sorted(str(path) for path in copy.workspace.parent.rglob("*") if ".sol" not in path.parts)
-    landed = await spaces.land(snapshot, base=base)
-    assert not landed.landed
+    applied = await workspaces.apply(snapshot, base=base)
+    assert not applied.applied
     assert sorted(str(path) for path in copy.workspace.parent.rglob("*") if ".sol" not in path.parts) == before
     assert (copy.workspace / "sub/c.txt").read_text() == "sea\n"
 
 
 async def test_copy_lands_beside_changes_of_other_files(copy: Area) -> None:
-    spaces, base, snapshot = await result(copy)
+    workspaces, base, snapshot = await result(copy)
     write(copy.workspace, {"sub/c.txt": "mine\n", "other": "mine\n"})
-    assert (await spaces.land(snapshot, base=base)).landed
+    assert (await workspaces.apply(snapshot, base=base)).applied
     assert read(copy.workspace) == {**LANDED, "sub/c.txt": "mine\n", "other": "mine\n"}
 
 
 async def test_copy_never_writes_through_a_link(copy: Area, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     write(outside, {"c.txt": "sea\n"})
-    spaces, base, snapshot = await result(copy, lambda place: write(place, {"sub/c.txt": "new", "sub/d.txt": "new"}))
+    workspaces, base, snapshot = await result(
+        copy, lambda checkout: write(checkout, {"sub/c.txt": "new", "sub/d.txt": "new"})
+    )
     (copy.workspace / "sub" / "c.txt").unlink()
     (copy.workspace / "sub").rmdir()
     (copy.workspace / "sub").symlink_to(outside)
-    landed = await spaces.land(snapshot, base=base)
-    assert not landed.landed
-    assert "'sub/c.txt', 'sub/d.txt'" in landed.note
+    applied = await workspaces.apply(snapshot, base=base)
+    assert not applied.applied
+    assert "'sub/c.txt', 'sub/d.txt'" in applied.note
     assert read(outside) == {"c.txt": "sea\n"}
 
 
 async def test_files_become_directories_and_the_other_way_round(copy: Area) -> None:
-    spaces, base, snapshot = await result(copy, all_kinds)
-    assert (await spaces.land(snapshot, base=base)).landed
+    workspaces, base, snapshot = await result(copy, all_kinds)
+    assert (await workspaces.apply(snapshot, base=base)).applied
     expected = {"a.txt": "new a\n" * 50, "new/file": "n\n", "b.txt/inner": "d\n", "sub": "now a file\n"}
     assert read(copy.workspace) == {**expected, "link": "-> a.txt"}
-    back = copy.spaces("run-2")
+    back = copy.workspaces("run-2")
     second = await back.begin()
-    place = await back.place("0", base=second)
+    checkout = await back.checkout("0", base=second)
     for name in ("a.txt", "new/file", "b.txt/inner", "sub", "link"):
-        (place / name).unlink()
-    (place / "b.txt").rmdir()
-    write(place, START)
-    assert (await back.land(await back.keep("0", message="back"), base=second)).landed
+        (checkout / name).unlink()
+    (checkout / "b.txt").rmdir()
+    write(checkout, START)
+    assert (await back.apply(await back.keep("0", message="back"), base=second)).applied
     assert read(copy.workspace) == dict(START)
     assert not (copy.workspace / "new").exists()
 
 
 @pytest.mark.parametrize("step", range(9))
 async def test_copy_that_was_cut_off_lands(copy: Area, step: int) -> None:
-    spaces, base, snapshot = await result(copy, all_kinds)
+    workspaces, base, snapshot = await result(copy, all_kinds)
     wanted = read(copy.home / "worktrees" / "run-1" / "root")
     steps: list[Callable[[Path], object]] = [
         lambda root: (root / "sub" / "c.txt").unlink(),
@@ -295,18 +297,18 @@ async def test_copy_that_was_cut_off_lands(copy: Area, step: int) -> None:
     ]
     for one in steps[:step]:
         one(copy.workspace)
-    landed = await copy.spaces().land(snapshot, base=base)
-    assert landed.landed, landed.note
+    applied = await copy.workspaces().apply(snapshot, base=base)
+    assert applied.applied, applied.note
     assert read(copy.workspace) == wanted
-    assert await spaces.finish(result=snapshot) == ()
+    assert await workspaces.finish(result=snapshot) == ()
     assert copy.is_clean()
 
 
 async def test_directory_with_other_files_is_not_replaced(copy: Area) -> None:
-    spaces, base, snapshot = await result(copy, all_kinds)
+    workspaces, base, snapshot = await result(copy, all_kinds)
     write(copy.workspace, {"sub/mine": "mine"})
     (copy.workspace / "sub" / "link").symlink_to("nowhere")
-    assert not (await spaces.land(snapshot, base=base)).landed
+    assert not (await workspaces.apply(snapshot, base=base)).applied
     assert read(copy.workspace) == {**START, "sub/mine": "mine", "sub/link": "-> nowhere"}
 
 
@@ -314,21 +316,21 @@ async def test_copy_keeps_who_may_read_a_file(copy: Area) -> None:
     (copy.workspace / "a.txt").chmod(0o640)
     (copy.workspace / "b.txt").chmod(0o700)
 
-    def change(place: Path) -> None:
-        write(place, {"a.txt": "1", "b.txt": "2", "new": "3"})
-        (place / "a.txt").chmod(0o755)
-        (place / "b.txt").chmod(0o644)
-        (place / "new").chmod(0o755)
+    def change(checkout: Path) -> None:
+        write(checkout, {"a.txt": "1", "b.txt": "2", "new": "3"})
+        (checkout / "a.txt").chmod(0o755)
+        (checkout / "b.txt").chmod(0o644)
+        (checkout / "new").chmod(0o755)
 
-    spaces, base, snapshot = await result(copy, change)
-    assert (await spaces.land(snapshot, base=base)).landed
+    workspaces, base, snapshot = await result(copy, change)
+    assert (await workspaces.apply(snapshot, base=base)).applied
     modes = [(copy.workspace / name).stat().st_mode & 0o777 for name in ("a.txt", "b.txt")]
     assert modes == [0o750, 0o600]
     assert (copy.workspace / "new").stat().st_mode & 0o111
 
 
 async def test_file_that_cannot_be_written_is_said(copy: Area, monkeypatch: pytest.MonkeyPatch) -> None:
-    spaces, base, snapshot = await result(copy)
+    workspaces, base, snapshot = await result(copy)
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -336,9 +338,9 @@ async def test_file_that_cannot_be_written_is_said(copy: Area, monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr("luna.workspaces.files.os.rename", full)
         with pytest.raises(WorkspaceError, match=r"No space left on device\. Make room"):
-            await spaces.land(snapshot, base=base)
+            await workspaces.apply(snapshot, base=base)
     assert not list(copy.workspace.rglob("*.part"))
-    assert (await spaces.land(snapshot, base=base)).landed
+    assert (await workspaces.apply(snapshot, base=base)).applied
     assert read(copy.workspace) == LANDED
 
 
