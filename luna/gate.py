@@ -83,11 +83,6 @@ class Gates:
         self._policy = policy or RetryPolicy()
         self._gates: dict[str, _Gate] = {}
 
-    def closed_s(self, provider: str) -> float:
-        """Seconds until the provider's gate opens; 0 when it is open."""
-        gate = self._gates.get(provider)
-        return max(gate.closed_until - self._clock.monotonic(), 0.0) if gate else 0.0
-
     async def run(self, provider: str, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call as soon as the provider's gate is open, and again when it was interrupted.
 

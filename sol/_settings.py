@@ -14,12 +14,12 @@ from luna.strictjson import require_json
 from luna.workers.registry import WITH_MODEL, spec_of
 from sol.dispatch.context import ENCLOSING, Enclosing, RunContext, Workers, enter, narrowed
 from sol.engine.kinds import Again, ChosenStrategy, Options, Prepared, RunKind
-from sol.engine.requests import worker_data
 from sol.engine.session import Session
 from sol.errors import UsageError
 from sol.strategy.catalog import find, read_strategy
 from sol.strategy.schema import Budget, Strategy
 from sol.tree.node import AnyState
+from sol.tree.values import worker_data
 
 if TYPE_CHECKING:
     from sol.solver import Sol

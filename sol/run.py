@@ -7,12 +7,15 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from sol.engine.kinds import RunKind
 from sol.engine.requests import is_resumable
 from sol.engine.session import Session, shielded
 from sol.errors import NotFoundError, UsageError
 from sol.journal import Journal, Record, StoredRun
 from sol.tree.events import Event
+from sol.tree.listeners import Listener
 from sol.tree.node import AnyState, Spending, State, TaskNode
 from sol.tree.values import Json, ReportData
 from sol.view.notebook import run_html
@@ -130,6 +133,17 @@ PAGE = 1000
 SOLVED = "success"
 
 
+class _Waking(Listener):
+    """Wakes whoever waits for events."""
+
+    def __init__(self, changed: asyncio.Event) -> None:
+        self._changed = changed
+
+    @override
+    def on_event(self, event: Event) -> None:
+        self._changed.set()
+
+
 @dataclass(slots=True)
 class Run:
     """A run, live or read from the journal.
@@ -151,6 +165,9 @@ class Run:
     task: asyncio.Task[None] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _past: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.listen(_Waking(self.changed))
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.status or 'pending'}, {self.state.size}>"
@@ -208,6 +225,11 @@ class Run:
     def questions(self) -> dict[str, str]:
         """Questions that wait for a human, by node path."""
         return {node.path: node.question for node in self.state.nodes.values() if node.state == State.WAITING}
+
+    def listen(self, listener: Listener) -> None:
+        """Let a listener hear of the run while this process works on it; where none does, it hears nothing."""
+        if self.session is not None:
+            self.session.listeners.add(listener)
 
     async def wait(self, *, progress: bool = False) -> "Run":
         """Wait until nothing is left to do. If the waiting task is cancelled, the run is interrupted in good order.

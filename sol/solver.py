@@ -21,7 +21,7 @@ from luna.process.group import ProcessRegistry
 from luna.workers.registry import AnyWorker, make
 from luna.workspaces import IsolationMode
 from sol._settings import Environment, Lent, let_inherit, prepare, prepare_again
-from sol.dispatch.context import RunContext, Workers, charging
+from sol.dispatch.context import ENCLOSING, Charging, RunContext, Workers
 from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
 from sol.dispatch.local import LocalDispatcher
 from sol.engine.kinds import Again, Options, Prepared, RunKind
@@ -209,7 +209,7 @@ class Sol:
         context: RunContext,
         chain: tuple[str, ...],
     ) -> Session:
-        from sol.dispatch.tracing import effect_marks, mark  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
+        from sol.dispatch.tracing import Marking  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
 
         session = Session(
             lease,
@@ -218,31 +218,18 @@ class Sol:
             program,
             LocalDispatcher(context, kind.handlers),
             self.clock,
+            context.listeners,
             started=self.clock.monotonic(),
         )
         context.inherit = partial(let_inherit, session, context.strategy, chain)
         context.solve = _Children(self, context).solve
-        context.entering.append(
-            lambda command: mark(
-                effect_marks(
-                    context.run,
-                    command,
-                    state=str(state.nodes[command.node].state),
-                    depth=state.nodes[command.node].depth,
-                )
-            )
-        )
+        context.listeners.add(Marking(context.run, state))
         return session
 
     def _launch(self, session: Session, kind: RunKind, arrived: Sequence[Event], context: RunContext) -> Run:
         run = Run(session.lease.run, kind, session.state, self.open_journal, session)
-        charge = charging(session.state.spent)
-
-        def told(_event: Event) -> None:
-            run.changed.set()
-            charge()
-
-        session.listeners.append(told)
+        if (enclosing := ENCLOSING.get()) is not None:
+            run.listen(Charging(enclosing, session.state.spent))
         run.task = asyncio.create_task(self._work(session, arrived, context), name=f"sol run {run.id}")
         run.task.add_done_callback(lambda _task: run.changed.set())
         self.last = run
@@ -250,19 +237,19 @@ class Sol:
 
     async def _work(self, session: Session, arrived: Sequence[Event], context: RunContext) -> None:
         from sol.engine.loop import drive  # noqa: PLC0415 - loads LangGraph, as above
-        from sol.telemetry import recording  # noqa: PLC0415 - as above
+        from sol.telemetry import spans_of  # noqa: PLC0415 - as above
 
-        name = context.strategy.name
+        name, listeners = context.strategy.name, session.listeners
+        spans = spans_of(run=context.run, state=session.state, strategy=name, clock=self.clock)
+        if spans is not None:
+            listeners.add(spans)
         try:
-            with recording(
-                run=context.run,
-                state=session.state,
-                strategy=name,
-                clock=self.clock,
-                listeners=session.listeners,
-                entering=context.entering,
-            ):
-                await drive(session, arrived, strategy=name)
+            await drive(session, arrived, strategy=name)
+        except BaseException as error:
+            listeners.on_end(error)
+            raise
+        else:
+            listeners.on_end(None)
         finally:
             await self._done_with(session.journal)
 

@@ -90,8 +90,6 @@ if sys.platform != "win32":
 
 _INHERITED: Final = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER", "VIRTUAL_ENV"})
 
-_SANDBOXES: Final = frozenset({"bwrap", "nsjail"})
-
 
 def split_command(text: str) -> list[str]:
     """Split `pytest -q "a b"` into its words as a POSIX shell would; nothing is expanded.
@@ -110,7 +108,7 @@ def split_command(text: str) -> list[str]:
 
 def program_of(argv: Sequence[str]) -> str:
     """The program that a command is about: inside of a sandbox, not the sandbox's own."""
-    if Path(argv[0]).name in _SANDBOXES and "--" in argv[:-1]:
+    if Path(argv[0]).name == "bwrap" and "--" in argv[:-1]:
         return argv[argv.index("--") + 1]
     return argv[0]
 

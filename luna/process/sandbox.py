@@ -1,4 +1,4 @@
-"""What a command may reach and use: a sandbox of bubblewrap or nsjail around it, limits on memory and processor time.
+"""What a command may reach and use: a sandbox of bubblewrap around it, limits on memory and processor time.
 
 Builds argument lists, and tries once whether such a sandbox works here; runs nobody's command. It guards against
 accidents and curious models, not against somebody with an exploit for the kernel.
@@ -32,10 +32,9 @@ _Mount: TypeAlias = tuple[Literal["empty", "read", "write"], Path]
 
 _PROBE_S: Final = 10
 _MIB: Final = 1 << 20
-_SIGNAL_BASE: Final = 128  # what a shell, bwrap and nsjail add to the number of the signal that ended their child
+_SIGNAL_BASE: Final = 128  # what a shell and bwrap add to the number of the signal that ended their child
 _SHARED_PLACES: Final = ("/run", "/tmp", "/var/tmp")  # noqa: S108 - covered, not written to
 _OF_ALL_USERS: Final = ("/home", "/root")
-_DEVICES: Final = ("full", "null", "random", "urandom", "zero")
 _BESIDE_PROGRAMS: Final = ("lib", "lib64", "libexec", "include")
 _REMEDY: Final = (
     "Install bubblewrap and let this user make user namespaces (sysctl kernel.unprivileged_userns_clone, an AppArmor "
@@ -89,14 +88,14 @@ class Confined:
         argv: With the sandbox before it, if it gets one.
         cwd: The workspace as the command sees it.
         env: To be added to its environment.
-        tool: `bwrap` or `nsjail`; "" when it runs without.
+        confined: Whether it runs in the sandbox.
         warning: Why it runs without the sandbox that is preferred; "" when it does not.
     """
 
     argv: tuple[str, ...]
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
-    tool: str = ""
+    confined: bool = False
     warning: str = ""
 
     def not_started(self, result: ProcessResult) -> str:
@@ -105,20 +104,12 @@ class Confined:
         A command can make this up, but all that it gains is to have failed.
         """
         line = result.stderr.lstrip().partition(b"\n")[0].decode("utf-8", "replace")
-        match self.tool:
-            case "bwrap" if result.exit_code == 1 and line.startswith("bwrap: "):
-                return f"the sandbox did not start it: {line}"
-            case "nsjail" if result.exit_code == 255 and line.startswith(("[F]", "[E]")):
-                return f"the sandbox did not start it: nsjail: {line}"
-            case _:
-                return ""
+        refused = self.confined and result.exit_code == 1 and line.startswith("bwrap: ")
+        return f"the sandbox did not start it: {line}" if refused else ""
 
 
 class Confinement:
     """Puts the commands of one worker into a sandbox and under limits, as its options say.
-
-    bubblewrap is used where it works, else nsjail. Under nsjail, whose arguments are tested as a list only, a command
-    that is asked to end is killed at once.
 
     Args:
         options: What the worker's user has set.
@@ -134,12 +125,12 @@ class Confinement:
     def __init__(self, options: ConfinementOptions, *, programs: Sequence[str] = ()) -> None:
         self.options = options
         self._programs = tuple(programs)
-        self._tool: tuple[str, str] | None = None
+        self._bwrap = ""
         self._missing = ""
         if options.sandbox == "off":
             return
         try:
-            self._tool = _usable_tool(network=options.network)
+            self._bwrap = _usable_bwrap(network=options.network)
         except _UnusableError as error:
             self._missing = str(error)
         if self._missing and options.sandbox == "required":
@@ -151,7 +142,7 @@ class Confinement:
         return missing and f"ran without a sandbox: {missing}"
 
     def _what_is_missing(self, place: Path) -> str:
-        if self._tool is not None and any(home.is_relative_to(place) for home in _homes()):
+        if self._bwrap and any(home.is_relative_to(place) for home in _homes()):
             return f"the workspace {str(place)!r} holds the home directory, which a sandbox keeps from commands"
         return self._missing
 
@@ -170,7 +161,7 @@ class Confinement:
         """Make a command one that runs in the sandbox, if there is one. Looks at the file system.
 
         Raises:
-            WorkerConfigError: A sandbox is required, and this workspace cannot be in one; or nsjail cannot show a path.
+            WorkerConfigError: A sandbox is required, and this workspace cannot be in one.
         """
         place = _resolved(workspace)
         missing = self._what_is_missing(place)
@@ -178,22 +169,18 @@ class Confinement:
             raise WorkerConfigError(
                 f"sandbox: required, but {missing}. Work in a directory below, or set sandbox: off."
             )
-        if self._tool is None or missing or not argv:
+        if not self._bwrap or missing or not argv:
             return Confined(argv=tuple(argv), cwd=workspace.absolute(), warning=self.warning(workspace))
-        name, tool = self._tool
         search = _search()
         found = shutil.which(argv[0], path=":".join(search)) if "/" not in argv[0] else None
         mounts = _mounts(place, self.options, search, [*self._programs, *([found] if found else [])])
-        begin = _bwrap if name == "bwrap" else _nsjail
-        words = begin(mounts, place, network=self.options.network)
-        # nsjail does not look for programs on PATH.
-        program = found if found and name == "nsjail" else argv[0]
+        words = _arguments(mounts, place, network=self.options.network)
         path = ":".join(dict.fromkeys(str(_resolved(entry)) for entry in search))
         return Confined(
-            argv=(tool, *words, "--", program, *argv[1:]),
+            argv=(self._bwrap, *words, "--", *argv),
             cwd=place,
             env={"PATH": path, "TMPDIR": "/tmp"},  # noqa: S108 - the sandbox's own
-            tool=name,
+            confined=True,
         )
 
     def limit_reached(self, result: ProcessResult) -> str:
@@ -218,56 +205,48 @@ class Confining(Protocol):
         ...
 
 
-# --- which tool ------------------------------------------------------------------------------------------------------
+# --- bubblewrap ------------------------------------------------------------------------------------------------------
 
 
 class _UnusableError(LunaError):
     """There can be no sandbox here; the message says why."""
 
 
-def _usable_tool(*, network: bool) -> tuple[str, str]:
-    """Name and path of the first tool that works.
+def _usable_bwrap(*, network: bool) -> str:
+    """Path of bubblewrap, which works here.
 
     Raises:
-        _UnusableError: If none does.
+        _UnusableError: If it does not, or is not there.
     """
     if sys.platform != "linux":
         raise _UnusableError("sandboxes need Linux")
-    reasons: list[str] = []
-    for name in ("bwrap", "nsjail"):
-        path = shutil.which(name, path=":".join(_search()))
-        if path is None:
-            continue
-        try:
-            _probe(name, path, network=network)
-        except _UnusableError as error:
-            reasons.append(str(error))
-        else:
-            return name, path
-    raise _UnusableError("; ".join(reasons) or "neither bwrap nor nsjail is installed")
+    path = shutil.which("bwrap", path=":".join(_search()))
+    if path is None:
+        raise _UnusableError("bubblewrap (bwrap) is not installed")
+    _probe(path, network=network)
+    return path
 
 
 @cache  # what works, works until the end; what does not is tried again by the next worker, since nothing is returned
-def _probe(name: str, path: str, *, network: bool) -> None:
-    """Try a tool with what a real command gets, since many systems have it and forbid the namespaces it needs.
+def _probe(path: str, *, network: bool) -> None:
+    """Try it with what a real command gets, since many systems have it and forbid the namespaces it needs.
 
     Raises:
-        _UnusableError: With what the tool said.
+        _UnusableError: With what it said.
     """
-    begin = _bwrap if name == "bwrap" else _nsjail
-    argv = [path, *begin([("empty", Path("/tmp"))], Path("/"), network=network), "--", "/bin/sh", "-c", ":"]  # noqa: S108
+    argv = [path, *_arguments([("empty", Path("/tmp"))], Path("/"), network=network), "--", "/bin/sh", "-c", ":"]  # noqa: S108
     try:
         done = subprocess.run(  # noqa: S603 - a fixed command, no shell
             argv, capture_output=True, check=False, env=child_environment(), stdin=subprocess.DEVNULL, timeout=_PROBE_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _UnusableError(f"{name}: {error}") from error
+        raise _UnusableError(f"bwrap: {error}") from error
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise _UnusableError(f"{name} does not work: {said[0] if said else f'exit code {done.returncode}'}")
+        raise _UnusableError(f"bwrap does not work: {said[0] if said else f'exit code {done.returncode}'}")
 
 
-def _bwrap(mounts: Iterable[_Mount], place: Path, *, network: bool) -> list[str]:
+def _arguments(mounts: Iterable[_Mount], place: Path, *, network: bool) -> list[str]:
     # Not --die-with-parent: bwrap itself dies of the TERM that its group gets, and would take the command along before
     # the grace time, as it would cut off what still writes when the command has ended. Its first process inside stays
     # in our group, so a KILL of the group ends everything inside. Not --new-session: the session is ours already.
@@ -283,26 +262,6 @@ def _bwrap(mounts: Iterable[_Mount], place: Path, *, network: bool) -> list[str]
             case "write":
                 words += ["--bind", str(path), str(path)]
     return [*words, "--chdir", str(place)]
-
-
-def _nsjail(mounts: Iterable[_Mount], place: Path, *, network: bool) -> list[str]:
-    words = ["--mode", "o", "--really_quiet", "--chroot", "/", "--keep_env", "--skip_setsid", "--disable_rlimits"]
-    words += ["--time_limit", "0", "--nice_level", "0", "--mount", "none:/dev:tmpfs:"]
-    words += [word for device in _DEVICES for word in ("--bindmount", f"/dev/{device}")]
-    words += ["--disable_clone_newnet"] if network else []
-    for kind, path in mounts:
-        if ":" in str(path):
-            raise WorkerConfigError(
-                f"nsjail cannot show the path {str(path)!r}, which has a colon; install bubblewrap."
-            )
-        match kind:
-            case "empty":
-                words += ["--mount", f"none:{path}:tmpfs:"]
-            case "read":
-                words += ["--bindmount_ro", str(path)]
-            case "write":
-                words += ["--bindmount", str(path)]
-    return [*words, "--cwd", str(place)]
 
 
 # --- what is seen of the file system ---------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from sol.solver import Sol
 from sol.task import Task, TaskFile, load_task
 from sol.tree.codec import plain_event
 from sol.tree.events import Asked, Event, RunStarted, Settled
+from sol.tree.listeners import Listener
 from sol.tree.node import Node, State
 from sol.tree.values import plain
 from sol.view import labels
@@ -112,7 +113,7 @@ _TOP = 1
 """Deepest level of nodes that get a line of their own where nothing can be drawn."""
 
 
-class View:
+class View(Listener):
     """What is shown of a run while it is at work: a live tree, a line now and then, JSON lines, or nothing.
 
     Attributes:
@@ -147,7 +148,7 @@ class View:
         page = page_of(self._console, self._sol.clock.now())
         return headline(self._run.state, page, run_id=self._run.id, elapsed_s=self._elapsed())
 
-    def told(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Show an event. Never raises for what is wrong with the place where it is shown."""
         if isinstance(event.data, RunStarted) and not self._shown.quiet:
             said: Any = plain_event(event).get("warnings") or ()  # workflows have some
@@ -156,7 +157,7 @@ class View:
         if self._shown.as_json:
             self._print(_output.event_line(self._run.id, event))
         elif self.draws:
-            self._live.told(event)
+            self._live.on_event(event)
         elif isinstance(event.data, Settled | Asked):
             node = self._run.state.nodes.get(event.node)
             if node is not None and node.depth <= _TOP:
@@ -414,8 +415,7 @@ async def _work(sol: Sol, begin: Begin, shown: Shown) -> int:
     with Stops(sol.processes) as stops:
         run = await begin()
         view = View(run, sol, shown, stops)
-        if run.session is not None:
-            run.session.listeners.append(view.told)
+        run.listen(view)
         async with view.shown():
             stops.watch(run)
             await _halt(sol, run)

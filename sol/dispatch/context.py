@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from pydantic import TypeAdapter
+from typing_extensions import override
 
 from luna.attempt import AttemptLimits
 from luna.clock import Clock
@@ -22,7 +23,8 @@ from sol.errors import TaskError
 from sol.planner import Planner
 from sol.strategy.schema import Budget, Strategy
 from sol.tree.effects import SolveRequest
-from sol.tree.events import Command
+from sol.tree.events import Event
+from sol.tree.listeners import Listener, Listeners
 from sol.tree.node import Spending
 from sol.tree.values import AssignmentData, ReportData, WorkerData
 
@@ -58,27 +60,30 @@ def narrowed(strategy: Strategy) -> Strategy:
     return strategy if around is None else strategy.narrowed(max_depth=around.depth_left, budget=around.left())
 
 
-def charging(spent: Spending) -> Callable[[], None]:
-    """A function that books on the run around this one, if there is any, what was spent since its last call.
+class Charging(Listener):
+    """Books on the enclosing run what this one spends.
 
-    Called as it is spent, so that runs inside one another stop at the outermost budget however many there are.
+    As it is spent, so that runs inside one another stop at the outermost budget however many there are.
 
     Source: S13.
     """
-    around = ENCLOSING.get()
-    if around is None:
-        return lambda: None
-    told = Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)
 
-    def charge() -> None:
-        nonlocal told
+    __slots__ = ("_booked", "_enclosing", "_spent")
+
+    def __init__(self, enclosing: Enclosing, spent: Spending) -> None:
+        self._enclosing = enclosing
+        self._spent = spent
+        self._booked = Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)
+
+    @override
+    def on_event(self, event: Event) -> None:
+        """Book what was spent since the last event."""
+        spent, booked = self._spent, self._booked
         now = Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)
-        if now != told:
-            cost = max(now.cost - told.cost, 0.0)
-            around.charge(Usage(calls=now.calls - told.calls, tokens=now.tokens - told.tokens, cost=cost))
-            told = now
-
-    return charge
+        if now != booked:
+            cost = max(now.cost - booked.cost, 0.0)
+            self._enclosing.charge(Usage(calls=now.calls - booked.calls, tokens=now.tokens - booked.tokens, cost=cost))
+            self._booked = now
 
 
 def enter(goal: str) -> tuple[str, ...]:
@@ -100,7 +105,6 @@ _OUTPUT: TypeAdapter[ExpectedOutput] = TypeAdapter(ExpectedOutput)
 _KEPT = 1_000
 
 T = TypeVar("T")
-Entering: TypeAlias = Callable[[Command], None]
 Solving: TypeAlias = Callable[[SolveRequest, tuple[str, str, int], Callable[[str], None]], Awaitable[ReportData]]
 """Solves a task by a run of its own: the request, the key of its effect, and who is told the id of the run."""
 
@@ -202,7 +206,7 @@ class RunContext:
         solve: Solves tasks by runs of their own; None: that cannot be asked for here.
         inherit: Called inside an effect's task with the level of its node and a way to book usage on it, so that runs
             which are started from there inherit limits; None: they do not.
-        entering: Called inside each effect's task before it does anything, to set context variables.
+        listeners: Whoever looks on at the run.
     """
 
     run: str
@@ -219,10 +223,11 @@ class RunContext:
     workspaces: Workspaces | None = None
     solve: Solving | None = None
     inherit: Callable[[int, Callable[[Usage], None]], None] | None = None
-    entering: list[Entering] = field(default_factory=list)
     assignments: Assignments = field(default_factory=Assignments)
+    listeners: Listeners = field(init=False)
     attempt_limits: AttemptLimits = field(init=False)
 
     def __post_init__(self) -> None:
+        self.listeners = Listeners(self.run)
         limits = self.strategy.limits
         self.attempt_limits = AttemptLimits(timeout_s=limits.timeout_s, inactivity_s=limits.inactivity_s)

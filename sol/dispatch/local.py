@@ -124,8 +124,7 @@ class LocalDispatcher:
             ENCLOSING_REGISTRY.set(partial(context.processes.for_node, context.run, command.node))
         outcome: Outcome
         try:
-            for enter in context.entering:
-                enter(command)
+            context.listeners.on_effect(command)
             outcome = await self._handlers[type(effect.request)](effect.request, on)
         except asyncio.CancelledError:
             outcome = on.lost(*_STOPPED, usage=_of_stopped(on))

@@ -11,6 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 
 from sol.tree.events import Command
+from sol.tree.listeners import Listener
+from sol.tree.node import AnyState
 
 PREFIX = "sol_"
 """Begins the name of everything Sol adds."""
@@ -35,6 +37,21 @@ def effect_marks(run: str, command: Command, *, state: str, depth: int) -> Marks
         "sol_attempt": command.n,
         "sol_state": state,
     }
+
+
+class Marking(Listener):
+    """Puts the marks of an effect on every call that it makes."""
+
+    __slots__ = ("_run", "_state")
+
+    def __init__(self, run: str, state: AnyState) -> None:
+        self._run = run
+        self._state = state
+
+    def on_effect(self, command: Command) -> None:
+        """Mark the effect's task."""
+        node = self._state.nodes[command.node]
+        mark(effect_marks(self._run, command, state=str(node.state), depth=node.depth))
 
 
 def tags_of(marks: Marks) -> list[str]:

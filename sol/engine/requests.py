@@ -20,7 +20,7 @@ from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
 from sol.journal import Journal, Lease, NewRecord, this_process
 from sol.tree.events import Answered, CancelRequested, Event, RetryRequested
 from sol.tree.node import AnyState, State
-from sol.tree.values import Json, WorkerData
+from sol.tree.values import Json, WorkerData, worker_data
 
 RESUMABLE = frozenset({"running", "interrupted", "waiting"})
 PAGE = 2_000
@@ -132,11 +132,6 @@ def _retry(path: str, payload: Mapping[str, Any], *, by: str, at: float) -> Even
         except ValidationError:
             return None
     return Event(path, RetryRequested(str(payload.get("note") or ""), worker, by, at))
-
-
-def worker_data(spec: WorkerSpec) -> WorkerData:
-    """A worker's specification as it is stored."""
-    return WorkerData(spec.kind, spec.options, spec.on_error)
 
 
 async def post(

@@ -4,7 +4,6 @@ A step is folded, committed in one transaction, told to listeners, and only then
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from sol.engine.requests import request_event
 from sol.engine.step import take, unwanted
 from sol.journal import Journal, Lease, NewRecord
 from sol.tree.events import BudgetHit, Command, Event, Settled
+from sol.tree.listeners import Listeners
 from sol.tree.node import AnyState, State
 
 POLL_S = 0.5
@@ -24,9 +24,6 @@ POLL_S = 0.5
 
 BEAT_S = 5.0
 """Seconds between signs of life for other hosts."""
-
-Listener = Callable[[Event], None]
-_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -37,7 +34,7 @@ class Session:
         state: The fold of all committed events.
         commands: Started by the last step and not yet submitted.
         stopping: Someone asked for an interruption; no new effect is started.
-        listeners: Told each event once it is committed. One that raises is dropped; it does not end the run.
+        listeners: Hear of each event once it is committed.
         started: Monotonic time when this session began, for the time budget.
         before_s: Seconds that earlier sessions of the run took.
         torn: A step was not committed, so that the state may be ahead of the journal: nothing more may be written.
@@ -49,9 +46,9 @@ class Session:
     program: AnyProgram
     dispatcher: Dispatcher
     clock: Clock
+    listeners: Listeners
     commands: list[Command] = field(default_factory=list)
     stopping: str = ""
-    listeners: list[Listener] = field(default_factory=list)
     started: float = 0.0
     before_s: float = 0.0
     polled: float = 0.0
@@ -92,18 +89,8 @@ class Session:
         self.commands.extend(done.commands)
         if self.state.is_isolated:
             self._release(done.events)
-        if self.listeners:
-            for event in done.events:
-                self._tell(event)
-
-    def _tell(self, event: Event) -> None:
-        for listener in list(self.listeners):
-            try:
-                listener(event)
-            except Exception:  # noqa: BLE001 - whoever looks on must not end the run
-                _log.exception("A listener of run %s failed and is told nothing more.", self.lease.run)
-                if listener in self.listeners:  # it may have taken itself out
-                    self.listeners.remove(listener)
+        for event in done.events:
+            self.listeners.on_event(event)
 
     def _release(self, events: Iterable[Event]) -> None:
         """Let workspaces go whose nodes have ended for good."""

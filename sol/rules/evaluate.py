@@ -1,7 +1,7 @@
 """What a condition means for the results of children. Asks nobody: questions to a model come back as questions."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Self, assert_never
 
 from sol.rules.rule import Rule, equals_of
@@ -9,7 +9,6 @@ from sol.rules.syntax import (
     Aggregate,
     Ai,
     Condition,
-    JudgeError,
     Kind,
     Label,
     Otherwise,
@@ -234,58 +233,6 @@ def evaluate(rules: Sequence[Rule], context: Context) -> Outcome:
             return Matched(Decision(index, condition, rule.next, read, reason, tuple(seen)))
         seen.append(Seen(index, condition, read))
     return NoMatch(tuple(seen))
-
-
-def decide_with(rules: Sequence[Rule], context: Context, judge: Callable[[NeedJudge], Judgement]) -> Matched | NoMatch:
-    """Evaluate to the end, asking `judge` once for each `ai()` rule that is reached.
-
-    Raises:
-        JudgeError: If the judge raised, or returned anything but a `Judgement`.
-
-    Source: R09, R23, R24.
-    """
-    while isinstance(outcome := evaluate(rules, context), NeedJudge):
-        try:
-            answer = judge(outcome)
-        except JudgeError:
-            raise
-        except Exception as error:
-            raise _judge_error(outcome, error) from error
-        context = _answered(context, outcome, answer)
-    return outcome
-
-
-async def adecide_with(
-    rules: Sequence[Rule], context: Context, judge: Callable[[NeedJudge], Awaitable[Judgement]]
-) -> Matched | NoMatch:
-    """Evaluate to the end as `decide_with` does, with a judge that is awaited.
-
-    Raises:
-        JudgeError: If the judge raised, or returned anything but a `Judgement`.
-
-    Source: R09, R23, R24.
-    """
-    while isinstance(outcome := evaluate(rules, context), NeedJudge):
-        try:
-            answer = await judge(outcome)
-        except JudgeError:
-            raise
-        except Exception as error:
-            raise _judge_error(outcome, error) from error
-        context = _answered(context, outcome, answer)
-    return outcome
-
-
-def _judge_error(asked: NeedJudge, error: Exception) -> JudgeError:
-    return JudgeError(asked.rule_index, asked.question, f"{type(error).__name__}: {error}")
-
-
-def _answered(context: Context, asked: NeedJudge, answer: object) -> Context:
-    """Add a judge's answer, which comes from outside and so is checked."""
-    if not isinstance(answer, Judgement):
-        cause = f"it returned {answer!r} instead of a Judgement"
-        raise JudgeError(asked.rule_index, asked.question, cause)
-    return replace(context, judgements={**context.judgements, asked.rule_index: answer})
 
 
 class _View:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, assert_never
 
-from sol.errors import PlannerError, StrategyError
+from sol.errors import StrategyError
 
 
 class ConditionSyntaxError(StrategyError):
@@ -44,25 +44,6 @@ class RuleListError(StrategyError):
 def _list_error(problem: str, step: str, rule_index: int, hint: str) -> RuleListError:
     """Rebuild a pickled error, whose options are keyword-only."""
     return RuleListError(problem, step=step, rule_index=rule_index, hint=hint)
-
-
-class JudgeError(PlannerError):
-    """The judge of an `ai()` rule failed, after its model's own retries. The decision stays open and can be resumed.
-
-    Source: R24.
-    """
-
-    def __init__(self, rule_index: int, question: str, cause: str) -> None:
-        super().__init__(
-            f"The judge gave no answer to rule {rule_index + 1}, ai({question!r}): {cause}. "
-            "Nothing was decided; resume once the model answers again."
-        )
-        self.rule_index = rule_index
-        self.question = question
-        self.cause = cause
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.rule_index, self.question, self.cause))
 
 
 KEYWORDS: Final = ("all", "any", "at_least", "at_most", "ai")

@@ -101,27 +101,6 @@ class Document:
         """Make (not raise) the error for a problem with the value at `path`."""
         return StrictYamlError(self.source, (Problem(self.at(path), what, remedy),))
 
-    def require_unique(self, path: YamlPath, name: str) -> None:
-        """Check that no two mappings in the list at `path` give the same value for the field `name`.
-
-        Items that are no mappings, or lack the field, are left to the model's validation.
-
-        Raises:
-            StrictYamlError: At the second use; names the line of the first.
-        """
-        items = self.value
-        for step in path:
-            items = items[step]
-        seen: dict[str, YamlPath] = {}
-        for index, item in enumerate(items):
-            if not isinstance(item, dict) or not isinstance(item.get(name), str):
-                continue
-            here = (*path, index, name)
-            first = seen.setdefault(item[name], here)
-            if first != here:
-                line = self.at(first).line
-                raise self.error(here, f"{name} {item[name]!r} is already used on line {line}", "give each its own")
-
 
 MAX_DEPTH = 64
 MAX_NUMBER_CHARACTERS = 64

@@ -14,6 +14,7 @@ from opentelemetry import context as ambient
 from opentelemetry import trace
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, Tracer
 
+from luna.clock import Clock
 from luna.models.calls import finish_reason
 from luna.text import clip
 from sol._version import __version__
@@ -22,6 +23,7 @@ from sol.tree import events as e
 from sol.tree.codec import plain_event
 from sol.tree.effects import Kind
 from sol.tree.events import Command, Event, EventType
+from sol.tree.listeners import Listener
 from sol.tree.node import AnyState, Node, State, TaskNode
 from sol.tree.values import Usage
 
@@ -116,17 +118,17 @@ _TOLD: Mapping[str, tuple[str, ...]] = {
 _WITH_MODEL = ("model", "agent")
 
 
-def begin(*, run: str, state: AnyState, strategy: str, now: float) -> "RunSpans | None":
+def begin(*, run: str, state: AnyState, strategy: str, clock: Clock) -> "RunSpans | None":
     """Open the span of the run, below whatever span is current; None if the tracer provider does nothing."""
-    tracer = trace.get_tracer("sol", __version__)
+    tracer, now = trace.get_tracer("sol", __version__), _ns(clock.now())
     attributes: dict[str, Any] = {"sol.run": run, "sol.strategy": strategy, "sol.resumed": bool(state.nodes)}
-    root = tracer.start_span("sol.run", attributes=attributes, start_time=_ns(now))
+    root = tracer.start_span("sol.run", attributes=attributes, start_time=now)
     if not root.get_span_context().is_valid:
         return None
-    spans = RunSpans(run, state, tracer, root)
+    spans = RunSpans(run, state, tracer, root, clock)
     # Effects that a killed process had started are made again without a new event.
     for key in state.inflight.keys() - state.abandoned:
-        spans.effect_started(*key, _ns(now))
+        spans.effect_started(*key, now)
     return spans
 
 
@@ -152,7 +154,7 @@ class _Open:
         self.span.end(t)
 
 
-class RunSpans:
+class RunSpans(Listener):
     """The spans of one session of a run, whatever its kind. Its methods are called in the session's thread.
 
     Args:
@@ -160,9 +162,10 @@ class RunSpans:
         state: Read, never written; all events of a step are folded in before the first of them is told.
         tracer: Makes the spans.
         root: The run's own span.
+        clock: Time of the end.
     """
 
-    def __init__(self, run: str, state: AnyState, tracer: Tracer, root: Span) -> None:
+    def __init__(self, run: str, state: AnyState, tracer: Tracer, root: Span, clock: Clock) -> None:
         self._run = run
         self._state = state
         self._tracer = tracer
@@ -171,10 +174,10 @@ class RunSpans:
         self._effects: dict[tuple[str, str, int], _Open] = {}
         self._contexts: dict[str, SpanContext] = {}
         self._content = os.environ.get(CAPTURE, "").strip().lower() == "true"
-        self._broken = ""
+        self._clock = clock
 
-    def told(self, event: Event) -> None:
-        """Take in an event once it is committed."""
+    def on_event(self, event: Event) -> None:
+        """Begin and end the spans that the event is about."""
         t = _ns(event.t)
         if event.node in self._state.nodes and event.node not in self._contexts and not isinstance(event.data, e.Late):
             self._node(event.node, t)
@@ -196,20 +199,16 @@ class RunSpans:
             case _:
                 pass
 
-    def enter(self, command: Command) -> None:
+    def on_effect(self, command: Command) -> None:
         """Make the effect's span the current one of this task, so that what is called from here stands below it."""
         opened = self._effects.get(command.key)
         if opened is not None:
             ambient.attach(trace.set_span_in_context(opened.span))
         listen(CHAT_SPANS)
 
-    def broke(self, error: BaseException) -> None:
-        """Sol itself did not get to its end. Its message may hold anything, so only its type is recorded."""
-        self._broken = type(error).__name__
-
-    def close(self, t: float) -> None:
-        """End all spans: the session has let go of the run."""
-        now, state = _ns(t), self._state
+    def on_end(self, error: BaseException | None) -> None:
+        """End all spans. The message of an error may hold anything, so only its type is recorded."""
+        now, state = _ns(self._clock.now()), self._state
         for effect in self._effects.values():
             effect.end(now)
         for path in [*self._nodes]:
@@ -217,8 +216,8 @@ class RunSpans:
             self._close_node(path, "" if node is None else str(node.state), now)
         self._root.span.set_attributes({"sol.state": state.status, "sol.nodes": len(state.nodes)})
         root = state.nodes.get("")
-        error = (root.kind if root is not None else "") or state.status if state.status in _ERRORS else ""
-        self._root.end(now, error=self._broken or error)
+        kind = (root.kind if root is not None else "") or state.status if state.status in _ERRORS else ""
+        self._root.end(now, error=kind if error is None else type(error).__name__)
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 

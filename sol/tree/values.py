@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from luna.criteria import CheckResult
-from luna.protocol import Usage
+from luna.protocol import Usage, WorkerSpec
 
 if TYPE_CHECKING:
     Json: TypeAlias = Mapping[str, "Json"] | Sequence["Json"] | str | int | float | bool | None
@@ -124,6 +124,11 @@ class WorkerData(Struct, frozen=True, omit_defaults=True, gc=False):
     kind: str
     options: Mapping[str, Json] = msgspec.field(default_factory=dict)
     on_error: Json = None
+
+
+def worker_data(spec: WorkerSpec) -> WorkerData:
+    """A worker's specification as it is stored."""
+    return WorkerData(spec.kind, spec.options, spec.on_error)
 
 
 class ReportData(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from luna.clock import Clock
 from sol.tree.events import Event, Settled, Started
+from sol.tree.listeners import Listener, Listeners
 from sol.tree.node import AnyState, Node
 from sol.view import labels
 from sol.view.notebook import run_html
@@ -36,10 +37,10 @@ class AtWork(Protocol):
     """A run that this process works on, as far as showing it needs to know.
 
     Attributes:
-        listeners: Called with each event once it is committed.
+        listeners: Hear of each event once it is committed.
     """
 
-    listeners: list[Callable[[Event], None]]
+    listeners: Listeners
 
     @property
     def state(self) -> AnyState:
@@ -81,7 +82,7 @@ class _Console(Console):
 
 
 @dataclass(slots=True)
-class _Cell:
+class _Cell(Listener):
     """The output of a cell, drawn anew again and again in one place."""
 
     session: AtWork
@@ -89,7 +90,7 @@ class _Cell:
     handle: Any = None
     activity: dict[str, str] = field(default_factory=dict)
 
-    def told(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         said = labels.activity_of(event)
         if said:
             self.activity[event.node] = said
@@ -126,12 +127,12 @@ class _Cell:
 @asynccontextmanager
 async def _in_cell(session: AtWork, run_id: str) -> AsyncIterator[None]:
     cell = _Cell(session, run_id)
-    session.listeners.append(cell.told)
+    session.listeners.add(cell)
     drawing = asyncio.create_task(cell.keep_drawing())
     try:
         yield
     finally:
-        _forget(session, cell.told)
+        session.listeners.remove(cell)
         drawing.cancel()
         with suppress(asyncio.CancelledError):
             await drawing
@@ -141,38 +142,40 @@ async def _in_cell(session: AtWork, run_id: str) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _in_terminal(session: AtWork, run_id: str, console: Console) -> AsyncIterator[None]:
     live = LiveTree(session.state, run_id, console, session.clock, elapsed=lambda: session.elapsed_s)
-    session.listeners.append(live.told)
+    session.listeners.add(live)
     try:
         async with live.shown():
             yield
     finally:
-        _forget(session, live.told)
+        session.listeners.remove(live)
+
+
+@dataclass(slots=True)
+class _Lines(Listener):
+    """A line on standard error for each of the upper nodes that has ended."""
+
+    state: AnyState
+
+    def on_event(self, event: Event) -> None:
+        node = self.state.nodes.get(event.node)
+        if isinstance(event.data, Settled) and node is not None and node.depth <= 1:
+            with suppress(OSError):
+                line = settled_line(node, self.state.above(node), state=event.data.state)
+                print(line, file=sys.stderr, flush=True)
 
 
 @asynccontextmanager
 async def _in_lines(session: AtWork) -> AsyncIterator[None]:
-    def told(event: Event) -> None:
-        node = session.state.nodes.get(event.node)
-        if isinstance(event.data, Settled) and node is not None and node.depth <= 1:
-            with suppress(OSError):
-                line = settled_line(node, session.state.above(node), state=event.data.state)
-                print(line, file=sys.stderr, flush=True)
-
-    session.listeners.append(told)
+    lines = _Lines(session.state)
+    session.listeners.add(lines)
     try:
         yield
     finally:
-        _forget(session, told)
-
-
-def _forget(session: AtWork, listener: Callable[[Event], None]) -> None:
-    """Tell it nothing more; one that failed is told nothing already."""
-    with suppress(ValueError):
-        session.listeners.remove(listener)
+        session.listeners.remove(lines)
 
 
 @dataclass(slots=True)
-class LiveTree:
+class LiveTree(Listener):
     """A run's tree, redrawn while the run is at work. Uses no thread: frames are drawn between the run's own steps.
 
     Attributes:
@@ -193,7 +196,7 @@ class LiveTree:
     note: str = ""
     activity: dict[str, str] = field(default_factory=dict)
 
-    def told(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take note of an event of the run."""
         said = labels.activity_of(event)
         if said:

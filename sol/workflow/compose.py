@@ -12,7 +12,7 @@ from luna.text import clip
 from sol.rules import Label, format_tag, needs_status_tag, print_condition
 from sol.tree.effects import AttemptRequest, FileRequest, Kind, Request, RuleRequest, SolveRequest
 from sol.tree.events import Command
-from sol.tree.values import AssignmentData, Cause, CriterionData, ExpectedData, Json, WorkerData, read
+from sol.tree.values import AssignmentData, Cause, CriterionData, ExpectedData, Json, WorkerData
 from sol.workflow.definition import Facet, Step, StepRule
 from sol.workflow.linked import Workflow
 from sol.workflow.state import Visit, Where
@@ -79,11 +79,6 @@ _READ_ONLY: Final = frozenset({"readonly", "read-only", "plan"})
 _WRITING: Final = frozenset({"write_file", "edit_file"})
 _MCP: Final = "mcp__"
 """How real files begin the name of a server's tool, `mcp__server__tool`, or of all of them, `mcp__server`."""
-
-
-def worker_data(spec: WorkerSpec) -> WorkerData:
-    """A worker's specification as it is stored."""
-    return read(WorkerData, spec.model_dump(mode="json", exclude_defaults=True))
 
 
 def worker_for(step: Step, worker: WorkerData) -> WorkerData:

@@ -24,9 +24,8 @@ from sol.rules.evaluate import Scalar
 from sol.tree.effects import Kind
 from sol.tree.events import Asked
 from sol.tree.node import State
-from sol.tree.values import Cause, Json, plain
+from sol.tree.values import Cause, Json, plain, worker_data
 from sol.workflow.check import ERROR_LABEL, takes_errors
-from sol.workflow.compose import worker_data
 from sol.workflow.definition import Monitor, Step, StepRule
 from sol.workflow.events import CallEnded, StepCreated, StepDecided, StepSettled
 from sol.workflow.fields import COMPLETE, ENDS

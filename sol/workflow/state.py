@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -138,14 +138,6 @@ class Machine(RunState[Visit], kw_only=True, gc=False):
     def within(self, visit: Visit) -> list[Visit]:
         """The sub-steps of a parallel step's visit, in the order of the definition."""
         return [child for path in visit.children if (child := self.nodes[path]).inner]
-
-
-def fold_events(events: Iterable[Event], machine: Machine | None = None) -> Machine:
-    """The state that these events make, from scratch or on top of an existing one (which is changed)."""
-    machine = Machine() if machine is None else machine
-    for event in events:
-        apply(machine, event)
-    return machine
 
 
 def apply(machine: Machine, event: Event) -> None:

@@ -32,6 +32,7 @@ from pathlib import Path
 import sol.engine.loop, sol.dispatch.tracing
 from luna.protocol import Stuck, Success
 from sol import Sol
+from sol.tree.listeners import Listener
 
 class Luna:
     def __init__(self, log):
@@ -66,11 +67,12 @@ async def work(workspace, isolation, items, events, delay_s):
         "stop_conditions": ["There is no item."]}
     run = await (sol.start_again(begun[0].id) if begun else sol.start(task))
     seen = []
-    def told(event):
-        seen.append(event)
-        if len(seen) == events:
-            threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    run.session.listeners.append(told)
+    class Killing(Listener):
+        def on_event(self, event):
+            seen.append(event)
+            if len(seen) == events:
+                threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    run.listen(Killing())
     await run.wait()
 
 for line in sys.stdin:

@@ -97,7 +97,7 @@ async def test_progress_in_a_notebook_is_one_output_that_ends_with_the_last_stat
     for frame in (cell.frames[0], cell.frames[-1]):
         assert not Reader(frame["text/html"]).flaws
     assert run.session is not None
-    assert len(run.session.listeners) == 1, "who shows a run lets go of it"
+    assert len(run.session.listeners) == 2, "who shows a run lets go of it"
 
 
 async def test_progress_outside_a_kernel_is_not_taken_for_a_notebook(sol: Callable[..., Sol], cell: Cell) -> None:

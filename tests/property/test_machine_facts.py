@@ -21,8 +21,8 @@ from sol.workflow.events import CallEnded, ConfigChanges, StepCreated, WorkflowR
 from sol.workflow.linked import Workflow
 from sol.workflow.load import parse_definition
 from sol.workflow.machine import MachineProgram
-from sol.workflow.state import ROOT, Machine, apply, fold_events
-from tests.unit.workflow.walk import failed, interrupted, reread, started, stuck, success, tag
+from sol.workflow.state import ROOT, Machine, apply
+from tests.unit.workflow.walk import failed, folded, interrupted, reread, started, stuck, success, tag
 
 TARGETS = st.sampled_from(["a", "b", "both", "sub", "COMPLETE", "ABORT"])
 Key = tuple[str, str, int]
@@ -327,7 +327,7 @@ class Facts(RuleBasedStateMachine):
     @rule(sure=st.integers(0, 2))
     def the_process_is_killed(self, sure: int) -> None:
         if sure == 0:
-            self.machine = fold_events(reread(self.events))
+            self.machine = folded(reread(self.events))
             assert self.machine == self.shadow
             self.live = False
 

@@ -21,9 +21,9 @@ from sol.rules import (
     Rule,
     aggregate_holds,
     check_coverage,
-    decide_with,
     evaluate,
 )
+from tests.support.judging import decide_with
 
 LABELS = ("a", "b", "c")
 labels = st.sampled_from(LABELS)

@@ -1,8 +1,6 @@
 """Which rule holds first, what is recorded, and when a judge is asked."""
 
-import asyncio
 import json
-import pickle
 from collections.abc import Sequence
 
 import pytest
@@ -10,7 +8,6 @@ import pytest
 from sol.rules import (
     Child,
     Context,
-    JudgeError,
     Judgement,
     Label,
     Matched,
@@ -19,13 +16,12 @@ from sol.rules import (
     Otherwise,
     Rule,
     When,
-    adecide_with,
-    decide_with,
     evaluate,
     otherwise_holds,
     parse_condition,
     when_holds,
 )
+from tests.support.judging import decide_with
 
 REF = "{{ steps.a.outputs.ready }}"
 OTHER = "{{ steps.b.outputs.kind }}"
@@ -254,64 +250,6 @@ def test_decide_with_asks_each_reached_question_once_and_none_after_a_match() ->
     assert isinstance(outcome, Matched)
     assert (outcome.decision.next, outcome.decision.reason) == ("next-3", "reason 2")
     assert isinstance(decide_with(rules_of('ai("q")'), Context(), ScriptedJudge(False)), NoMatch)
-
-
-@pytest.mark.req("R09", "R23")
-async def test_adecide_with_awaits_the_judge() -> None:
-    scripted = ScriptedJudge(False, True)
-
-    async def judge(need: NeedJudge) -> Judgement:
-        await asyncio.sleep(0)
-        return scripted(need)
-
-    outcome = await adecide_with(rules_of('ai("q1")', 'ai("q2")', 'ai("q3")'), Context(), judge)
-    assert isinstance(outcome, Matched)
-    assert outcome.decision.rule_index == 1
-    assert scripted.asked == [(0, "q1"), (1, "q2")]
-
-
-def broken_judge(need: NeedJudge) -> Judgement:
-    raise TimeoutError("no answer after 30 s")
-
-
-def refusing_judge(need: NeedJudge) -> Judgement:
-    raise JudgeError(need.rule_index, need.question, "no budget")
-
-
-@pytest.mark.req("R24")
-async def test_judge_that_fails_ends_the_decision_and_is_never_false() -> None:
-    async def broken(need: NeedJudge) -> Judgement:
-        return broken_judge(need)
-
-    async def refusing(need: NeedJudge) -> Judgement:
-        return refusing_judge(need)
-
-    rules = rules_of("a", 'ai("q")', "b")
-    for context in (Context(), Context(labels=frozenset({"b"}))):
-        with pytest.raises(JudgeError, match=r"rule 2.*TimeoutError: no answer") as caught:
-            decide_with(rules, context, broken_judge)
-        assert isinstance(caught.value.__cause__, TimeoutError)
-        with pytest.raises(JudgeError, match="TimeoutError"):
-            await adecide_with(rules, context, broken)
-        with pytest.raises(JudgeError, match=r"ai\('q'\): no budget\."):
-            decide_with(rules, context, refusing_judge)
-        with pytest.raises(JudgeError, match=r"ai\('q'\): no budget\."):
-            await adecide_with(rules, context, refusing)
-    copy = pickle.loads(pickle.dumps(caught.value))
-    assert (str(copy), copy.rule_index, copy.question) == (str(caught.value), 1, "q")
-
-
-@pytest.mark.req("R23", "R24")
-@pytest.mark.case("RULE-02")
-@pytest.mark.parametrize("answer", ["yes, it holds", True, None, {"holds": True}])
-async def test_judge_cannot_answer_in_anything_but_a_judgement(answer: object) -> None:
-    async def judge(need: NeedJudge) -> Judgement:
-        return answer  # type: ignore[return-value]  # the fault under test
-
-    with pytest.raises(JudgeError, match="instead of a Judgement"):
-        decide_with(rules_of('ai("q")'), Context(), lambda need: answer)  # type: ignore[arg-type,return-value]  # same
-    with pytest.raises(JudgeError, match="instead of a Judgement"):
-        await adecide_with(rules_of('ai("q")'), Context(), judge)
 
 
 @pytest.mark.req("R23")

@@ -178,14 +178,6 @@ def test_duplicate_key_on_one_line_is_refused() -> None:
 
 
 @pytest.mark.case("YAML-02")
-def test_items_with_the_same_name_are_refused_with_both_lines() -> None:
-    document = load("steps:\n- id: s\n- id: t\n- run: x\n- text\n- id: s\n")
-    with pytest.raises(StrictYamlError, match=r"^f.yaml:6:7: id 's' is already used on line 2; "):
-        document.require_unique(("steps",), "id")
-    document.require_unique(("steps",), "run")
-
-
-@pytest.mark.case("YAML-02")
 def test_merge_key_with_an_override_is_refused() -> None:
     assert "anchor" in str(refusal("base: &base {a: 1}\nx:\n  <<: *base\n  a: 2\n"))
     assert load('"<<": 1').value == {"<<": 1}

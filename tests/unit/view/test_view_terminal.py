@@ -167,7 +167,7 @@ async def test_live_tree_draws_frames_that_fit_the_terminal() -> None:
     run(view.tree, "000000")
     async with view.shown():
         await clock.settle()
-        view.told(said("000000", "nearly there"))
+        view.on_event(said("000000", "nearly there"))
         await clock.advance(1.0)
         view.note = "Stopping the workers"
     frames = file.getvalue().split("k3f running")
@@ -182,8 +182,8 @@ async def test_live_tree_draws_frames_that_fit_the_terminal() -> None:
 async def test_live_tree_forgets_what_an_ended_attempt_said() -> None:
     view = live(io.StringIO(), FakeClock(), nodes=1)
     run(view.tree, "")
-    view.told(said("", "nearly there"))
-    view.told(Event("", Started(kind="attempt", n=2)))
+    view.on_event(said("", "nearly there"))
+    view.on_event(Event("", Started(kind="attempt", n=2)))
     async with view.shown():
         await asyncio.sleep(0)
     assert "nearly there" not in view.console.file.getvalue()  # type: ignore[attr-defined] # a StringIO

@@ -16,7 +16,16 @@ from sol.workflow.events import CODEC, ConfigChanges, WorkflowResumed, WorkflowS
 from sol.workflow.linked import Workflow
 from sol.workflow.load import parse_definition
 from sol.workflow.machine import MachineProgram
-from sol.workflow.state import Machine, Visit, fold_events
+from sol.workflow.state import Machine, Visit, apply
+
+
+def folded(events: Iterable[Event]) -> Machine:
+    """The state that these events make."""
+    machine = Machine()
+    for event in events:
+        apply(machine, event)
+    return machine
+
 
 Answering = Callable[[Visit, Command], Any]
 
@@ -161,7 +170,7 @@ class Walk:
 
     def replayed(self) -> Machine:
         """The state that the committed events make by themselves."""
-        return fold_events(reread(self.events))
+        return folded(reread(self.events))
 
     @property
     def status(self) -> str:

@@ -12,7 +12,7 @@ from tests.support.processes import linux
 
 pytestmark = linux
 
-WARNING = "/bin/sh ran without a sandbox: neither bwrap nor nsjail is installed"
+WARNING = "/bin/sh ran without a sandbox: bubblewrap (bwrap) is not installed"
 
 
 @pytest.fixture(autouse=True)
