@@ -32,7 +32,7 @@ GLUE = """the a this that which after before about there their these with from i
     very more less another however although during""".split()
 COMMON = """people company water market early strong percent region building season morning group public
     local century member doctor village winter window letter language machine board service level effect
-    measure growth quality price road animal history model method weather colour picture story island
+    measure growth quality price road animal history model method weather colour picture history island
     forest paper metal glass bridge engine""".split()
 VERBS = "shows uses needs returns changes depends moves reports holds drops keeps checks names follows lacks".split()
 PHRASES = (

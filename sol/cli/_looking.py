@@ -278,7 +278,7 @@ def _as_data(run: StoredRun, now: float) -> dict[str, object]:
 
 
 def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: bool) -> None:
-    """Print a run's tree or a node's story; write its result where that is wanted."""
+    """Print a run's tree or a node's history; write its result where that is wanted."""
     check_output(shown.output)
     console = shown.console(stderr=False)
     run, stored, unread = asyncio.run(_load(sol, run_id))
@@ -290,7 +290,7 @@ def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: b
         return
     page = page_of(console, sol.clock.now())
     if name is not None:
-        asyncio.run(_story(run, node_of(run, name), page, console))
+        asyncio.run(_history_of_node(run, node_of(run, name), page, console))
         return
     elapsed = (stored.summary or {}).get("elapsed_s")
     _print(console, headline(run.state, page, run_id=run.id, elapsed_s=elapsed, status=_status(stored, page.now)))
@@ -327,7 +327,7 @@ def _print(console: Console, line: Text) -> None:
     console.print(line, soft_wrap=True)
 
 
-async def _story(run: Run, node: Node, page: Page, console: Console) -> None:
+async def _history_of_node(run: Run, node: Node, page: Page, console: Console) -> None:
     state = Text.assemble(
         (f"{run.kind.noun} {labels.name_of(node.path)} of run {run.id}: ", "bold"),
         (f"{labels.SYMBOLS[node.state][page.ascii_only]} {node.state}", STYLES[node.state]),

@@ -30,7 +30,7 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     *,
     run: RunOrLatest = "latest",
     node: Annotated[
-        str | None, typer.Option("--node", metavar="PATH", help="Tell this node's story; . is the root.")
+        str | None, typer.Option("--node", metavar="PATH", help="Tell what happened to this node; . is the root.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="A line for every node, however many there are.")] = False,
     output: Output = None,
@@ -46,9 +46,9 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     store: Store = None,
     no_color: NoColor = False,
 ) -> None:
-    """Show a run's tree, or the story of a node.
+    """Show a run's tree, or the history of a node.
 
-    A story has the assignment, attempts, reports and checks, and the rules that decided.
+    A history has the assignment, attempts, reports and checks, and the rules that decided.
     """
     from sol.cli._looking import page as do_page  # noqa: PLC0415 - loads the journal
     from sol.cli._looking import show as do_show  # noqa: PLC0415

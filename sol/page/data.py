@@ -14,10 +14,10 @@ from sol.tree.node import AnyState, Node, TaskNode
 from sol.tree.soundness import sound
 from sol.tree.timeline import Span, timeline
 from sol.view import labels
-from sol.view.history import happened
+from sol.view.history import INPUT, asked_of, happened
 
 EVENTS: Final = 200
-"""Most events that a story tells, half of them from its beginning."""
+"""Most events that a history tells, half of them from its beginning."""
 
 ITEMS: Final = 100
 """Most items of a list that are shown."""
@@ -25,13 +25,6 @@ ITEMS: Final = 100
 Row = list[str]
 """A label, a text, and how it is shown: "" as it is, `code`, `good`, `bad` or `open`."""
 
-_FIELDS = (
-    ("Context", "context"),
-    ("Constraint", "constraints"),
-    ("Expected output", "expected_output"),
-    ("Success criterion", "success_criteria"),
-    ("Stop condition", "stop_conditions"),
-)
 _LISTS = ("known", "unknown", "attempted", "suggested_split", "evidence", "remaining_risks")
 _TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "open"}
 _MARKS: Mapping[bool | None, str] = {True: "holds", False: "does not hold", None: "not checked"}
@@ -42,8 +35,8 @@ _WIDE = 80
 """Characters up to which a list or mapping stays on one line."""
 
 
-def story(node: Node, events: Iterable[Event], *, began: float, characters: int) -> dict[str, Any]:
-    """The story of a node.
+def history(node: Node, events: Iterable[Event], *, began: float, characters: int) -> dict[str, Any]:
+    """The history of a node.
 
     Args:
         node: The node.
@@ -122,21 +115,11 @@ def _checks(node: Node) -> Iterator[Row]:
 
 
 def _assignment(node: Node) -> Iterator[Row]:
-    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
-    yield ["Goal" if given else "About", node.title, ""]
     inputs = node.assignment.inputs if isinstance(node, TaskNode) else {}
-    for name in _some(list(inputs)):
-        yield [f"Input {name}", *_value(inputs[name])]
-    yield from _more(list(inputs))
-    for title, name in _FIELDS:
-        value = given.get(name)
-        values = value if isinstance(value, list | tuple) else [] if value is None else [value]
+    for title, values in asked_of(node):
         for one in _some(values):
-            yield [title, *_criterion(one)]
+            yield [f"{title} {one}", *_value(inputs[one])] if title == INPUT else [title, *_criterion(one)]
         yield from _more(values)
-    yield ["Worker", *_value(labels.data_of(node.worker))]
-    for note in node.notes:
-        yield ["Note", note, ""]
 
 
 def _report(node: Node) -> Iterator[Row]:
@@ -253,13 +236,13 @@ def _short(text: str, characters: int) -> str:
 
 TITLE_CHARACTERS: Final = 160
 DETAIL_CHARACTERS: Final = 240
-"""Most characters of a row's title and detail; the node's story has the whole text."""
+"""Most characters of a row's title and detail; the node's history has the whole text."""
 
-STORY_CHARACTERS: Final = (400, 20_000)
-"""Least and most characters that one text of a story may keep."""
+HISTORY_CHARACTERS: Final = (400, 20_000)
+"""Least and most characters that one text of a history may keep."""
 
 STORIES_CHARACTERS: Final = 12_000_000
-"""What the texts of all stories may take together if each node had one text as long as is allowed."""
+"""What the texts of all histories may take together if each node had one text as long as is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +277,7 @@ def page_data(tree: AnyState, events: Iterable[Event], about: About) -> dict[str
         about: What is known of it beside.
 
     Returns:
-        `about`; `rows` in the order of creation; `spans` of effects; `stories`, one for each row.
+        `about`; `rows` in the order of creation; `spans` of effects; `histories`, one for each row.
     """
     by_node: dict[str, list[Event]] = {}
     activity: dict[str, str] = {}
@@ -304,20 +287,20 @@ def page_data(tree: AnyState, events: Iterable[Event], about: About) -> dict[str
         note_activity(activity, event)
     rows = Rows(tree)
     began = every[0].t if every else about.created_t
-    room = story_room(len(tree.nodes))
+    room = history_room(len(tree.nodes))
     return {
         "about": about_data(tree, about, began=began),
         "rows": rows.of(tree.nodes, activity),
         "spans": [rows.span(span, began) for span in timeline(every, tree.nodes)],
-        "stories": [
-            story(node, by_node.get(path, ()), began=began, characters=room) for path, node in tree.nodes.items()
+        "histories": [
+            history(node, by_node.get(path, ()), began=began, characters=room) for path, node in tree.nodes.items()
         ],
     }
 
 
-def story_room(nodes: int) -> int:
-    """Most characters that one text of a story keeps in a tree of this many nodes."""
-    least, most = STORY_CHARACTERS
+def history_room(nodes: int) -> int:
+    """Most characters that one text of a history keeps in a tree of this many nodes."""
+    least, most = HISTORY_CHARACTERS
     return max(least, min(most, STORIES_CHARACTERS // max(nodes, 1)))
 
 

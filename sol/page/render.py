@@ -23,8 +23,8 @@ from sol.tree.events import Event
 SCRIPTS: Final = ("basics.js", "model.js", "glance.js", "time.js", "tree.js", "panel.js", "live.js", "main.js")
 """The parts of the script, in their order."""
 
-STORIES_A_BLOCK: Final = 128
-"""Stories are packed in blocks, of which the page unpacks only those that are looked at."""
+HISTORIES_A_BLOCK: Final = 128
+"""Histories are packed in blocks, of which the page unpacks only those that are looked at."""
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _UNSAFE = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&"), 0x2028, 0x2029)}
@@ -36,12 +36,14 @@ def render(data: Mapping[str, Any]) -> str:
     Args:
         data: What `page_data` returns.
     """
-    stories: Sequence[Any] = data["stories"]
-    blocks = [_packed(stories[i : i + STORIES_A_BLOCK]) for i in range(0, len(stories), STORIES_A_BLOCK)]
-    shown = {name: value for name, value in data.items() if name != "stories"}
-    shown["packed"] = {"size": STORIES_A_BLOCK, "blocks": len(blocks)}
-    found = "\n".join(f'<script type="text/plain" id="stories-{i}">{block}</script>' for i, block in enumerate(blocks))
-    return _page(shown, stories=found, connect="'none'")
+    histories: Sequence[Any] = data["histories"]
+    blocks = [_packed(histories[i : i + HISTORIES_A_BLOCK]) for i in range(0, len(histories), HISTORIES_A_BLOCK)]
+    shown = {name: value for name, value in data.items() if name != "histories"}
+    shown["packed"] = {"size": HISTORIES_A_BLOCK, "blocks": len(blocks)}
+    found = "\n".join(
+        f'<script type="text/plain" id="histories-{i}">{block}</script>' for i, block in enumerate(blocks)
+    )
+    return _page(shown, histories=found, connect="'none'")
 
 
 def render_live(settings: Mapping[str, Any]) -> str:
@@ -50,7 +52,7 @@ def render_live(settings: Mapping[str, Any]) -> str:
     Args:
         settings: What the script must know: `post`, the token that requests to change something carry.
     """
-    return _page({"live": dict(settings)}, stories="", connect="'self'")
+    return _page({"live": dict(settings)}, histories="", connect="'self'")
 
 
 def safe_json(value: object) -> str:
@@ -60,12 +62,12 @@ def safe_json(value: object) -> str:
     return text.translate(_UNSAFE).encode("utf-8", "backslashreplace").decode()
 
 
-def _packed(stories: Sequence[Any]) -> str:
-    text = json.dumps(stories, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+def _packed(histories: Sequence[Any]) -> str:
+    text = json.dumps(histories, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
 
 
-def _page(data: Mapping[str, Any], *, stories: str, connect: str) -> str:
+def _page(data: Mapping[str, Any], *, histories: str, connect: str) -> str:
     script, style = _script(), _asset("page.css")
     policy = "; ".join(
         (
@@ -78,7 +80,7 @@ def _page(data: Mapping[str, Any], *, stories: str, connect: str) -> str:
             "form-action 'none'",
         )
     )
-    parts = {"policy": policy, "style": style, "script": script, "data": safe_json(data), "stories": stories}
+    parts = {"policy": policy, "style": style, "script": script, "data": safe_json(data), "histories": histories}
     # One pass: what is put in is never looked through again.
     return _PLACE.sub(lambda place: parts[place[1]], _asset("page.html"))
 

@@ -9,7 +9,7 @@ from typing import Any
 from luna.clock import Clock
 from sol.engine.reading import PAGE
 from sol.journal import Journal, Record, StoredRun
-from sol.page.data import EVENTS, About, Rows, about_data, note_activity, story, story_room
+from sol.page.data import EVENTS, About, Rows, about_data, history, history_room, note_activity
 from sol.page.render import about_run
 from sol.run import kind_of
 from sol.tree.events import Event
@@ -156,8 +156,8 @@ class Followed:
             "critical": [n for n, span in enumerate(self._spans) if span.critical],
         }
 
-    async def story(self, journal: Journal, path: str) -> dict[str, Any] | None:
-        """A node's story; None when there is no such node."""
+    async def history(self, journal: Journal, path: str) -> dict[str, Any] | None:
+        """A node's history; None when there is no such node."""
         await self.catch_up(journal)
         node = self.tree.nodes.get(path)
         if node is None:
@@ -167,12 +167,12 @@ class Followed:
         events: list[Event] = []
         for record in await _records(journal, self.run_id, kept):
             events += [event for event in self._reading.codec.unfold(record) if event.node == path]
-        told = story(node, events, began=self._began, characters=story_room(1))
+        told = history(node, events, began=self._began, characters=history_room(1))
         return {**told, "leftOut": told["leftOut"] + left_out}
 
 
 def _both_ends(rows: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-    """Numbers of the transitions that hold the first and the last events of a story; how many events are in others."""
+    """Numbers of the transitions that hold the first and the last events of a history; how many are in others."""
     kept: list[int] = []
     for ordered in (rows, rows[::-1]):
         room = EVENTS // 2

@@ -162,7 +162,7 @@ def make_app(service: Service, secrets: Secrets, *, port: int) -> ASGIApp:
         Route("/run/{run}", at.page),
         Route("/api/runs", at.runs),
         Route(one, at.overview),
-        Route(f"{one}/story", at.story),
+        Route(f"{one}/history", at.history),
         Route(f"{one}/events", at.events),
         Route(f"{one}/answer", at.answer, methods=["POST"]),
         Route(f"{one}/cancel", at.cancel, methods=["POST"]),
@@ -189,10 +189,10 @@ class _Addresses:
         async with self._followed(request) as (followed, _):
             return _json(followed.overview())
 
-    async def story(self, request: Request) -> Response:
+    async def history(self, request: Request) -> Response:
         path = request.query_params.get("node", "")
         async with self._followed(request) as (followed, journal):
-            found = await followed.story(journal, path)
+            found = await followed.history(journal, path)
         if found is None:
             raise NotFoundError(f"Run {followed.run_id} has no node {path!r}.")
         return _json(found)

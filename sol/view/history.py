@@ -36,8 +36,8 @@ class NodeCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """The story of one node. As text: `print(story)`.
+class NodeHistory:
+    """The history of one node. As text: `print(history)`.
 
     Attributes:
         node: The node as it is now.
@@ -89,8 +89,8 @@ class Story:
         return as_html(self)
 
 
-def story_of(state: AnyState, path: str, events: Iterable[Event]) -> Story:
-    """The story of a node.
+def history_of(state: AnyState, path: str, events: Iterable[Event]) -> NodeHistory:
+    """The history of a node.
 
     Args:
         state: Of the run.
@@ -117,7 +117,7 @@ def story_of(state: AnyState, path: str, events: Iterable[Event]) -> Story:
     else:
         reports = [] if node.report is None else [node.report]
         decisions, checks = list(node.decisions), [_numbered(check, 0) for check in node.checks]
-    return Story(
+    return NodeHistory(
         node=node,
         above=state.above(node),
         children=tuple(state.nodes[child] for child in node.children if child in state.nodes),
@@ -162,25 +162,34 @@ _FIELDS = (
     ("Success criteria", "success_criteria"),
     ("Stop conditions", "stop_conditions"),
 )
+INPUT = "Input"
 _KNOWN = frozenset(map(str, EventType))
 _KINDS = frozenset(map(str, Kind))
 _LONGEST = 300
 _MARKS = {True: "holds", False: "does not hold", None: "was not checked"}
 
 
-def assignment_lines(node: Node) -> list[tuple[str, str]]:
-    """What a node was asked, as pairs of field and value; a field with several values comes once for each."""
-    given = labels.data_of(node.assignment) if isinstance(node, TaskNode) else {}
-    pairs = [("Goal" if given else "About", labels.clean(node.title))]
-    if isinstance(node, TaskNode):
-        pairs += [("Input", labels.inputs_label(name, value)) for name, value in node.assignment.inputs.items()]
+def asked_of(node: Node) -> Iterator[tuple[str, Sequence[Any]]]:
+    """What a node was asked, field by field, with the values of each as JSON; of its inputs only the names."""
+    task = node.assignment if isinstance(node, TaskNode) else None
+    given = labels.data_of(task) if task is not None else {}
+    yield "Goal" if given else "About", [node.title]
+    yield INPUT, list(task.inputs) if task is not None else []
     for title, name in _FIELDS:
         value = given.get(name)
-        values = value if isinstance(value, list | tuple) else [] if value is None else [value]
-        pairs += [(title, _words(one)) for one in values]
-    pairs.append(("Worker", _words(labels.data_of(node.worker))))
-    pairs += [("Note", labels.clean(note)) for note in node.notes]
-    return pairs
+        yield title, value if isinstance(value, list | tuple) else [] if value is None else [value]
+    yield "Worker", [labels.data_of(node.worker)]
+    yield "Note", node.notes
+
+
+def assignment_lines(node: Node) -> list[tuple[str, str]]:
+    """What a node was asked, as pairs of field and value; a field with several values comes once for each."""
+    inputs = node.assignment.inputs if isinstance(node, TaskNode) else {}
+    return [
+        (title, labels.inputs_label(one, inputs[one]) if title == INPUT else _words(one))
+        for title, values in asked_of(node)
+        for one in values
+    ]
 
 
 def _words(value: Any) -> str:  # noqa: ANN401 - JSON
@@ -372,22 +381,22 @@ PARTS = 50
 """Most parts that are listed in HTML."""
 
 
-def as_text(story: Story) -> str:
-    """The story for a terminal or a log; holds no controls but line ends."""
-    node = story.node
+def as_text(history: NodeHistory) -> str:
+    """The history for a terminal or a log; holds no controls but line ends."""
+    node = history.node
     lines = [f"node {short_path(node.path, most=60)}: {labels.SYMBOLS[node.state][0]} {_state(node)}"]
     lines += [labels.detail_of(node)] if labels.detail_of(node) else []
     before = ""
     for field, value in [*assignment_lines(node), ("Used", _used(node))]:
         lines.append(f"{'' if field == before else field:<{_FIELD}}{value}")
         before = field
-    told = _happened(story)
+    told = _happened(history)
     lines += ["", "What happened"] if told else []
     lines += [f"{labels.duration(at):>8}  {words}" for at, words in told]
-    lines += ["", "Parts"] if story.children else []
+    lines += ["", "Parts"] if history.children else []
     lines += [
         f"{labels.SYMBOLS[child.state][0]} {child.state:<9} {short_path(child.path)} {_about(child, node)}"
-        for child in story.children
+        for child in history.children
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -400,11 +409,11 @@ def _used(node: Node) -> str:
     return ", ".join([labels.duration(node.spent.seconds), *labels.spent_words(node.spent)])
 
 
-def _happened(story: Story) -> list[tuple[float, str]]:
-    if not story.events:
+def _happened(history: NodeHistory) -> list[tuple[float, str]]:
+    if not history.events:
         return []
-    shift = story.events[0].t - story.began
-    return [(max(at + shift, 0.0), words) for at, words in happened(story.node, story.events)]
+    shift = history.events[0].t - history.began
+    return [(max(at + shift, 0.0), words) for at, words in happened(history.node, history.events)]
 
 
 def _about(child: Node, node: Node) -> str:
@@ -414,9 +423,9 @@ def _about(child: Node, node: Node) -> str:
 # --- HTML ------------------------------------------------------------------------------------------------------------
 
 
-def as_html(story: Story) -> str:
-    """The story as one self-contained piece of HTML."""
-    node = story.node
+def as_html(history: NodeHistory) -> str:
+    """The history as one self-contained piece of HTML."""
+    node = history.node
     head = f'<div class="head"><b class="m">node {text(short_path(node.path, most=60))}</b>'
     head += f' {markup.badge(str(node.state), _state(node))} <span class="q">{text(_used(node))}</span></div>'
     detail = labels.detail_of(node)
@@ -425,12 +434,12 @@ def as_html(story: Story) -> str:
     parts += [markup.table(fields, classes=("m q", "t"))]
     if node.result is not None:
         parts.append(f"<details><summary>result</summary>{markup.preview(node.result)}</details>")
-    parts += _check_lines(story)
-    told = list(_limited(_happened(story)))
+    parts += _check_lines(history)
+    told = list(_limited(_happened(history)))
     if told:
         rows = ((text(at), text(words)) for at, words in told)
         parts += ["<h4>What happened</h4>", markup.table(rows, classes=("n", "t"))]
-    parts += _parts(story)
+    parts += _parts(history)
     return markup.box(*parts)
 
 
@@ -452,12 +461,12 @@ def _limited(told: list[tuple[float, str]]) -> Iterator[tuple[str, str]]:
         yield labels.duration(at), words
 
 
-def _check_lines(story: Story) -> Iterator[str]:
-    if not story.checks:
+def _check_lines(history: NodeHistory) -> Iterator[str]:
+    if not history.checks:
         return
     words = {True: ("✓ holds", "success"), False: ("✗ does not hold", "failed"), None: ("? not checked", "skipped")}
     rows = []
-    for check in story.checks[-PARTS:]:
+    for check in history.checks[-PARTS:]:
         said, colour = words[check.ok]
         state = f'<span class="s" style="--c:var(--sol-{colour})">{said}</span>'
         rows.append((state, text(check.criterion), text(check.detail)))
@@ -465,11 +474,11 @@ def _check_lines(story: Story) -> Iterator[str]:
     yield markup.table(rows, classes=("t", "t", "t q"))
 
 
-def _parts(story: Story) -> Iterator[str]:
-    if not story.children:
+def _parts(history: NodeHistory) -> Iterator[str]:
+    if not history.children:
         return
     yield "<h4>Parts</h4>"
-    for child in story.children[:PARTS]:
+    for child in history.children[:PARTS]:
         name = f'<span class="m q">{text(short_path(child.path))}</span>'
-        words = f'<span class="w t">{text(cut(_about(child, story.node), 300))}</span>'
+        words = f'<span class="w t">{text(cut(_about(child, history.node), 300))}</span>'
         yield f'<div class="row">{markup.mark(child.state)} {name} {words}</div>'

@@ -11,7 +11,7 @@ from sol.tree.timeline import Span, timeline
 from sol.view import labels
 from sol.view.diagrams import dot, mermaid
 from sol.view.diff import TreeDiff, compare
-from sol.view.history import Story, story_of
+from sol.view.history import NodeHistory, history_of
 from sol.view.notebook import run_html
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ class TreeView:
             if node.state == State.SKIPPED and not (isinstance(node, TaskNode) and node.current_children)
         ]
 
-    def node(self, path: str) -> Story:
-        """The whole story of one node, from its assignment to what became of it; `print` it, or look at its parts.
+    def node(self, path: str) -> NodeHistory:
+        """The whole history of one node, from its assignment to what became of it; `print` it, or look at its parts.
 
         Args:
             path: Path of the node; "" or "." is the root.
@@ -130,7 +130,7 @@ class TreeView:
         Raises:
             NotFoundError: If there is no such node.
         """
-        return story_of(self._tree, path, self._events())
+        return history_of(self._tree, path, self._events())
 
     def timeline(self) -> list[Span]:
         """Who was at work when, in the order of starting, with the critical path; empty where no events are known."""

@@ -53,7 +53,7 @@ def resume(sol: Sol, run_id: str, *, max_steps: int | None = None) -> Run:
 EXPECTED: Mapping[str, list[dict[str, Any]]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 
 MANY = 6
-"""Of runs with more nodes not all stories are told, to save time."""
+"""Of runs with more nodes not all histories are told, to save time."""
 
 
 @pytest.fixture
@@ -124,8 +124,8 @@ def test_golden_runs_are_shown_on_the_command_line(
         assert f"{was['id']} {status}" in shown.out
         assert f" {len(was['nodes'])} nodes" in shown.out or len(was["nodes"]) == 1
         assert all(path[-8:] in shown.out for path in was["nodes"]), "of a long path the end is shown"
-        stories = list(was["nodes"])[:: 1 + len(was["nodes"]) // MANY]
-        for path in stories:
+        histories = list(was["nodes"])[:: 1 + len(was["nodes"]) // MANY]
+        for path in histories:
             told = command("show", was["id"], "--node", path or ".")
             assert (told.code, told.err) == (0, "")
             noun = "step" if name.startswith("workflow") and was is EXPECTED[name][0] else "node"

@@ -104,7 +104,7 @@ async def test_cancelled_call_frees_the_slot(model: LocalChatModel) -> None:
         await task
     before = time.monotonic()
     assert (await model.bind(max_tokens=2).ainvoke("Say yes.")).content
-    # The cancelled story alone would take longer than this on any machine that the tests run on.
+    # The cancelled history alone would take longer than this on any machine that the tests run on.
     assert time.monotonic() - before < 15
 
 
@@ -126,7 +126,7 @@ model = LocalChatModel(path=Path(sys.argv[1]), n_ctx=1024)
 model.bind(max_tokens=1).invoke("Hi")
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    model.bind(max_tokens=900).invoke("Write a very long story about a lighthouse.")
+    model.bind(max_tokens=900).invoke("Write a very long history about a lighthouse.")
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -137,7 +137,7 @@ from pathlib import Path
 from luna.models.llama import EngineSettings, engine_for
 engine = engine_for(EngineSettings(path=Path(sys.argv[1]), n_ctx=1024, slots=1, threads=1))
 engine.submit({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}).future.result()
-engine.submit({"messages": [{"role": "user", "content": "Write a very long story."}], "max_tokens": 900})
+engine.submit({"messages": [{"role": "user", "content": "Write a very long history."}], "max_tokens": 900})
 time.sleep(0.3)
 print("left")
 """

@@ -2,14 +2,14 @@
 
 const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** A file: stories lie packed in blocks, which are unpacked when one of them is looked at. */
+/** A file: histories lie packed in blocks, which are unpacked when one of them is looked at. */
 class FileSource {
   constructor(packed) {
     this.packed = packed;
     this.blocks = new Map();
   }
 
-  async story(row) {
+  async nodeHistory(row) {
     const n = Math.floor(row.i / this.packed.size);
     if (!this.blocks.has(n)) this.blocks.set(n, this.unpack(n));
     return (await this.blocks.get(n))[row.i % this.packed.size];
@@ -17,7 +17,7 @@ class FileSource {
 
   async unpack(n) {
     if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old to unpack it");
-    const bytes = fromBase64($(`stories-${n}`).textContent);
+    const bytes = fromBase64($(`histories-${n}`).textContent);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return JSON.parse(await new Response(stream).text());
   }
@@ -33,7 +33,7 @@ class LiveSource {
 
   async overview() { return getJson(this.base); }
 
-  async story(row) { return getJson(`${this.base}/story?node=${encodeURIComponent(row.path)}`); }
+  async nodeHistory(row) { return getJson(`${this.base}/history?node=${encodeURIComponent(row.path)}`); }
 
   /** Ask something of the run; whether it was taken. What came of it is told either way. */
   async ask(kind, payload) {

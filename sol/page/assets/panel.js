@@ -1,4 +1,4 @@
-// One node's story: what it was to do, what was tried, reported, checked and decided, and by which rule.
+// One node's history: what it was to do, what was tried, reported, checked and decided, and by which rule.
 
 class Panel {
   constructor(model, source) {
@@ -15,23 +15,23 @@ class Panel {
     const again = this.i === i;
     this.i = i;
     const row = this.model.rows[i];
-    const fetched = this.source.story(row);
+    const fetched = this.source.nodeHistory(row);
     if (!again) this.draw(row, null);
-    let story;
+    let nodeHistory;
     try {
-      story = await fetched;
+      nodeHistory = await fetched;
     } catch (error) {
-      story = { sections: [["Story", [["", `It could not be read: ${error.message}`, "bad"]]]], events: [], leftOut: 0 };
+      nodeHistory = { sections: [["History", [["", `It could not be read: ${error.message}`, "bad"]]]], events: [], leftOut: 0 };
     }
-    if (this.i === i) this.draw(this.model.rows[i], story, again);
+    if (this.i === i) this.draw(this.model.rows[i], nodeHistory, again);
   }
 
-  draw(row, story, again = false) {
+  draw(row, nodeHistory, again = false) {
     const typing = document.activeElement instanceof HTMLTextAreaElement && this.panel.contains(document.activeElement);
     if (again && typing) return; // what somebody types is not taken away
     const scrolled = again ? this.panel.scrollTop : 0;
     const open = again ? new Set([...this.panel.querySelectorAll("details[open]")].map((one) => one.dataset.n)) : new Set();
-    this.panel.replaceChildren(this.head(row), this.used(row), ...(this.actions(row) || []), ...this.parts(row), ...(story ? this.story(story, open) : []));
+    this.panel.replaceChildren(this.head(row), this.used(row), ...(this.actions(row) || []), ...this.parts(row), ...(nodeHistory ? this.nodeHistory(nodeHistory, open) : []));
     this.panel.scrollTop = scrolled;
   }
 
@@ -95,14 +95,14 @@ class Panel {
     }), row.children.length > most && el("li", { class: "faint" }, `… and ${number(row.children.length - most)} more`))];
   }
 
-  story(story, open) {
+  nodeHistory(nodeHistory, open) {
     const made = [];
     const answering = this.source.ask && this.model.rows[this.i].state === "waiting";
-    for (const [title, rows] of story.sections) {
+    for (const [title, rows] of nodeHistory.sections) {
       if (title === "Question" && answering) continue;
       made.push(el("h3", null, title), el("dl", null, this.pairs(rows)));
     }
-    if (story.events.length) made.push(el("h3", null, "What happened"), this.events(story, open));
+    if (nodeHistory.events.length) made.push(el("h3", null, "What happened"), this.events(nodeHistory, open));
     return made;
   }
 

@@ -39,9 +39,9 @@ def test_work_is_brought_home_and_said_so(repository: CommandLine) -> None:
     assert EventType.ANSWER in {line["type"] for line in ended.lines}
     shown = repository("show", "latest")
     assert summary["landed"]["note"] in shown.out + shown.err
-    story = repository("show", "latest", "--node", ".")
-    assert "its work: " in story.out
-    assert "land 1 started" in story.out
+    history = repository("show", "latest", "--node", ".")
+    assert "its work: " in history.out
+    assert "land 1 started" in history.out
     assert repository("workspaces", "list").err.startswith("No run in .sol/runs.db has kept anything.")
 
 

@@ -1,4 +1,4 @@
-"""What a page is made of: rows, bars, stories; all of it plain JSON of limited size."""
+"""What a page is made of: rows, bars, histories; all of it plain JSON of limited size."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from sol.engine.reading import read_anyway
 from sol.page import page_data
-from sol.page.data import EVENTS, ITEMS, story, story_room
+from sol.page.data import EVENTS, ITEMS, history, history_room
 from sol.tree import effects as f
 from sol.tree import events as e
 from sol.tree.events import Event
@@ -56,22 +56,22 @@ async def test_spans_say_who_was_at_work_when_and_what_the_run_had_to_wait_for(t
     assert sum(kind == "attempt" for _, kind, *_ in spans) == 5
 
 
-async def test_story_tells_assignment_report_checks_and_the_rule_that_decided(tmp_path: Path) -> None:
+async def test_history_tells_assignment_report_checks_and_the_rule_that_decided(tmp_path: Path) -> None:
     data = await data_of(tmp_path)
-    told = sections(data["stories"][3])
+    told = sections(data["histories"][3])
     assert ["Goal", "the lower rows", ""] in told["Assignment"]
     assert ["Summary", "done", ""] in told["Last report"]
     assert told["Checks"] == [["holds", "done: the lower rows\nseen", "good"]]
     assert any("SUCCESS → validate" in text for _, text, _ in told["Decisions"])
     assert told["Result"] == [["", '{"goal": "the lower rows"}', "code"]]
-    words = [line for _, _, lines, _ in data["stories"][3]["events"] for line in lines]
+    words = [line for _, _, lines, _ in data["histories"][3]["events"] for line in lines]
     assert any("attempt 1 reported SUCCESS" in line for line in words)
     assert any("trowel the lower rows" in line for line in words)
 
 
-async def test_story_of_a_failure_tells_why(tmp_path: Path) -> None:
+async def test_history_of_a_failure_tells_why(tmp_path: Path) -> None:
     data = await data_of(tmp_path, rows=failing("there are no bricks"))
-    told = sections(data["stories"][3])
+    told = sections(data["histories"][3])
     assert told["Result"] == [["Reason", "there are no bricks", ""]]
     assert ["premise", "FAILED", "bad"] in told["Last report"]
     assert data["rows"][3][DETAIL] == "there are no bricks"
@@ -103,14 +103,14 @@ def test_about_tells_limits_and_what_was_spent() -> None:
 
 def test_run_without_nodes_has_a_page() -> None:
     data = page_data(Tree(), [], about(status="pending"))
-    assert (data["rows"], data["spans"], data["stories"]) == ([], [], [])
+    assert (data["rows"], data["spans"], data["histories"]) == ([], [], [])
 
 
 @pytest.mark.case("NB-02")
 def test_hostile_large_and_deep_tree_stays_small() -> None:
     data = page_data(monster({"long": "x" * 10_000_000}), [], about())
     text = json.dumps(data)
-    assert len(data["rows"]) == len(data["stories"]) > 23_000
+    assert len(data["rows"]) == len(data["histories"]) > 23_000
     assert len(text) < 40_000_000
     assert "\\u001b" not in text
 
@@ -127,21 +127,21 @@ def test_deep_tree_costs_no_more_for_its_depth() -> None:
     assert max(len(json.dumps(row)) for row in rows) < 400
 
 
-# --- one story -------------------------------------------------------------------------------------------------------
+# --- one history ----------------------------------------------------------------------------------------------------
 
 
 def told_of(node: TaskNode, events: list[Event] | None = None, characters: int = 400) -> dict[str, Any]:
-    return story(node, events or [], began=10.0, characters=characters)
+    return history(node, events or [], began=10.0, characters=characters)
 
 
-def test_story_keeps_lines_and_cuts_what_is_too_long() -> None:
+def test_history_keeps_lines_and_cuts_what_is_too_long() -> None:
     told = sections(told_of(a_node(result="one\ntwo\x1b[31m" + "x" * 1000)))
     (_, text, _) = told["Result"][0]
     assert text.startswith("one\ntwoxxx")
     assert text.endswith("… (612 more characters)")
 
 
-def test_story_counts_the_events_it_leaves_out() -> None:
+def test_history_counts_the_events_it_leaves_out() -> None:
     events = [Event("", e.Stopped(n), 10.0 + n) for n in range(EVENTS + 30)]
     told = told_of(a_node(), events)
     assert told["leftOut"] == 30
@@ -166,7 +166,7 @@ def test_every_event_has_words(event: Event, words: str) -> None:
     assert told_of(a_node(), [event])["events"][0][2] == [words]
 
 
-def test_story_has_a_section_for_whatever_there_is() -> None:
+def test_history_has_a_section_for_whatever_there_is() -> None:
     node = a_node(
         state=State.WAITING,
         question="which\nbrick?",
@@ -215,11 +215,11 @@ def test_assignment_shows_what_belongs_to_its_fields() -> None:
     found = sections(told_of(node))
     rows = found["Assignment"]
     assert ["Expected output", 'Lines\n{"files": ["out.txt"]}', ""] in rows
-    assert ["Success criterion", '{"command": ["true"]}', "code"] in rows
+    assert ["Success criteria", '{"command": ["true"]}', "code"] in rows
     assert ["", "… and 6 more", "open"] in rows
     assert next(text for label, text, _ in rows if label == "Input list").startswith("[\n  0,\n  1")
     assert ["Worker", '{"kind": "command", "options": {"command": "x"}}', "code"] in rows
 
 
 def test_larger_trees_leave_less_room_for_each_text() -> None:
-    assert (story_room(1), story_room(2_000), story_room(1_000_000)) == (20_000, 6_000, 400)
+    assert (history_room(1), history_room(2_000), history_room(1_000_000)) == (20_000, 6_000, 400)

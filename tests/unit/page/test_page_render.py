@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from luna.testing import FakeClock
 from sol.errors import UsageError
 from sol.page import page_data, render, write_page
-from sol.page.render import STORIES_A_BLOCK, render_live, safe_json
+from sol.page.render import HISTORIES_A_BLOCK, render_live, safe_json
 from sol.tree.events import Decided, RunStarted
 from sol.tree.node import Tree
 from sol.tree.values import CheckResult, CriterionData, ExpectedData, ReportData, WorkerData
@@ -113,12 +113,12 @@ def test_safe_json_reads_back_the_same_and_holds_no_markup(value: Any) -> None:
 
 
 def test_stories_are_packed_in_blocks() -> None:
-    data = page_data(grown(2 * STORIES_A_BLOCK + 1), [], about())
+    data = page_data(grown(2 * HISTORIES_A_BLOCK + 1), [], about())
     found = Reader(render(data))
-    blocks = [text for name, text in found.scripts.items() if name.startswith("stories-")]
+    blocks = [text for name, text in found.scripts.items() if name.startswith("histories-")]
     assert len(blocks) == json.loads(found.scripts["data"])["packed"]["blocks"] == 3
-    unpacked = [story for block in blocks for story in json.loads(zlib.decompress(base64.b64decode(block)))]
-    assert unpacked == data["stories"]
+    unpacked = [history for block in blocks for history in json.loads(zlib.decompress(base64.b64decode(block)))]
+    assert unpacked == data["histories"]
 
 
 def test_page_allows_only_its_own_script_and_no_network() -> None:

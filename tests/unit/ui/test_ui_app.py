@@ -83,7 +83,7 @@ async def test_looking_makes_no_store(tmp_path: Path) -> None:
     sol = a_sol(tmp_path, store=f"sqlite:///{tmp_path / 'none.db'}")
     async with served(sol, exists=lambda: False) as (client, _):
         assert (await client.get("/api/runs")).json()["runs"] == []
-        for path in ("", "/story", "/events"):
+        for path in ("", "/history", "/events"):
             answer = await client.get(f"/api/runs/x{path}")
             assert (answer.status_code, "no runs yet" in answer.json()["error"]) == (404, True)
         assert (await client.post("/api/runs/x/cancel", json={}, headers=POST)).status_code == 404
@@ -100,20 +100,20 @@ async def test_overview_is_what_a_file_would_hold(tmp_path: Path) -> None:
     assert any(critical for *_, critical in found["spans"])
 
 
-async def test_story_is_told_of_any_node(tmp_path: Path) -> None:
+async def test_history_is_told_of_any_node(tmp_path: Path) -> None:
     sol = a_sol(tmp_path)
     run = await sol.asolve(task("build the wall"))
     async with served(sol) as (client, _):
-        found = (await client.get(f"/api/runs/{run.id}/story", params={"node": "01"})).json()
+        found = (await client.get(f"/api/runs/{run.id}/history", params={"node": "01"})).json()
         assert ["Goal", "the upper rows", ""] in dict(found["sections"])["Assignment"]
         assert {one[1] for one in found["events"]} >= {"created", "started", "reported", "settled"}
-        missing = await client.get(f"/api/runs/{run.id}/story", params={"node": "zz"})
+        missing = await client.get(f"/api/runs/{run.id}/history", params={"node": "zz"})
         assert (missing.status_code, "no node 'zz'" in missing.json()["error"]) == (404, True)
 
 
 async def test_unknown_run_is_not_found(tmp_path: Path) -> None:
     async with served(a_sol(tmp_path)) as (client, _):
-        for path in ("", "/story", "/events"):
+        for path in ("", "/history", "/events"):
             assert (await client.get(f"/api/runs/nope{path}")).status_code == 404
 
 
@@ -236,14 +236,14 @@ def row(t: float, kind: str, node: str, data: dict[str, Any], then: bytes = b"")
     return NewRecord(t, kind, node, json.dumps(data).encode(), then)
 
 
-async def test_story_of_a_busy_node_reads_only_what_it_tells(tmp_path: Path) -> None:
+async def test_history_of_a_busy_node_reads_only_what_it_tells(tmp_path: Path) -> None:
     journal = MemoryJournal()
     lease = await journal.create(RunInfo(id="r1", created_t=1.0, title="t", meta={}), this_process("a"))
     await start(journal, lease)
     await journal.append(lease, [row(2.0, "stopped", "", {"n": n}) for n in range(EVENTS)])
     sol = a_sol(tmp_path, store=journal)
     followed = Followed(await journal.info("r1"), sol.clock)
-    found = await followed.story(journal, "")
+    found = await followed.history(journal, "")
     assert found is not None
     assert (len(found["events"]), found["leftOut"]) == (EVENTS, 2)
     assert found["events"][-1][3] == f'{{"n": {EVENTS - 1}}}'

@@ -77,17 +77,17 @@ def test_terminal_has_a_line_for_each_node_below_that_of_the_node_above(one: Cas
 def test_story_has_all_that_happened_to_a_node_and_what_is_below_it(one: Case) -> None:
     view = view_of(one)
     for path, node in one.state.nodes.items():
-        story = view.node(path)
-        text = str(story)
+        history = view.node(path)
+        text = str(history)
         assert labels.clean(node.title) in text
-        assert [child.path for child in story.children] == [below for above, below in _in_order(one) if above == path]
-        assert all(f"{short_path(child.path)} {labels_of(one)[child.path]}" in text for child in story.children)
+        assert [child.path for child in history.children] == [below for above, below in _in_order(one) if above == path]
+        assert all(f"{short_path(child.path)} {labels_of(one)[child.path]}" in text for child in history.children)
         effects = [event.data for event in one.events if event.node == path and isinstance(event.data, Started)]
         told = [words for _, words in happened(node, one.events)]
         assert sum(words.startswith(f"{data.kind} {data.n} started") for data in effects for words in told) == len(
             effects
         )
-        assert not Reader(story._repr_html_()).flaws
+        assert not Reader(history._repr_html_()).flaws
 
 
 def _in_order(one: Case) -> list[tuple[str, str]]:
@@ -230,7 +230,7 @@ def test_page_has_a_row_for_each_node_and_its_story(one: Case) -> None:
     assert data["about"]["faults"] == []
     assert len(data["spans"]) == len(timeline(one.events, one.state.nodes))
     by_node = [sum(event.node == path for event in one.events) for path in one.state.nodes]
-    assert [len(story["events"]) for story in data["stories"]] == by_node
+    assert [len(history["events"]) for history in data["histories"]] == by_node
     text = render(data)
     [stored] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert json.loads(stored)["rows"] == data["rows"]
@@ -267,8 +267,8 @@ async def test_live_follow_tells_the_same_as_the_whole_page(one: Case) -> None:
     assert followed.overview()["rows"] == whole["rows"]
     assert followed.overview()["spans"] == whole["spans"]
     assert [told[place] for place in sorted(told)] == whole["rows"]
-    for path, story in zip(one.state.nodes, whole["stories"], strict=True):
-        assert await followed.story(journal, path) == story
+    for path, history in zip(one.state.nodes, whole["histories"], strict=True):
+        assert await followed.history(journal, path) == history
 
 
 def stored_by() -> Any:
@@ -424,7 +424,7 @@ async def test_a_row_that_cannot_be_read_is_passed_over_and_told(one: Case) -> N
         followed.overview()["about"]["faults"]
     )
     assert followed.seq == len(rows)
-    assert all([await followed.story(journal, path) for path in followed.tree.nodes])
+    assert all([await followed.history(journal, path) for path in followed.tree.nodes])
 
 
 def test_events_of_nodes_that_are_not_known_harm_nobody(one: Case) -> None:

@@ -55,7 +55,7 @@ def test_assignment_lines_of_a_step_of_a_workflow_have_what_there_is() -> None:
     assert assignment_lines(step) == [("About", "plan#1"), ("Worker", "agent")]
 
 
-def test_story_is_told_from_the_beginning_of_the_run_and_of_its_node_only() -> None:
+def test_history_is_told_from_the_beginning_of_the_run_and_of_its_node_only() -> None:
     node = a_node("0")
     events = [
         stored(EventType.RESUMED, "", {}, 50.0),
@@ -66,14 +66,14 @@ def test_story_is_told_from_the_beginning_of_the_run_and_of_its_node_only() -> N
     assert happened(node, []) == []
 
 
-def test_story_tells_attempts_with_what_was_new_about_them() -> None:
+def test_history_tells_attempts_with_what_was_new_about_them() -> None:
     assert told(
         (EventType.STARTED, {"kind": "attempt", "n": 2, "because": {"new": "information"}}),
         (EventType.STARTED, {"kind": "reassess", "n": 1, "because": {"trigger": "depth_limit"}}),
     ) == ["attempt 2 started (new: information)", "reassess 1 started because of depth_limit"]
 
 
-def test_story_tells_reports() -> None:
+def test_history_tells_reports() -> None:
     stuck = {
         "status": "STUCK",
         "kind": "other",
@@ -91,7 +91,7 @@ def test_story_tells_reports() -> None:
     assert told((EventType.REPORTED, {"kind": "attempt", "n": 1, "report": success})) == ["attempt 1 reported SUCCESS"]
 
 
-def test_story_tells_checks() -> None:
+def test_history_tells_checks() -> None:
     results = [
         {"criterion": "file a", "kind": "file", "ok": True, "detail": ""},
         {"criterion": "exit 0", "kind": "command", "ok": False, "detail": "exit 3"},
@@ -105,7 +105,7 @@ def test_story_tells_checks() -> None:
 
 
 @pytest.mark.req("R20")
-def test_story_tells_the_rule_that_decided_and_what_it_read() -> None:
+def test_history_tells_the_rule_that_decided_and_what_it_read() -> None:
     rule = {"section": "children", "rule": 2, "kind": "aggregate", "condition": 'any("failed")', "next": "fail"}
     judged = {
         "section": "report",
@@ -152,11 +152,11 @@ def test_story_tells_the_rule_that_decided_and_what_it_read() -> None:
         ),
     ],
 )
-def test_story_tells_answers(kind: str, answer: dict[str, Any], words: list[str]) -> None:
+def test_history_tells_answers(kind: str, answer: dict[str, Any], words: list[str]) -> None:
     assert told((EventType.ANSWER, {"kind": kind, "n": 1, "answer": answer})) == words
 
 
-def test_story_tells_splits_and_ends() -> None:
+def test_history_tells_splits_and_ends() -> None:
     split = {
         "how": "inputs",
         "dimension": "inputs",
@@ -176,7 +176,7 @@ def test_story_tells_splits_and_ends() -> None:
     ]
 
 
-def test_story_tells_what_people_and_limits_did() -> None:
+def test_history_tells_what_people_and_limits_did() -> None:
     assert told(
         (EventType.ASKED, {"question": "Which?"}),
         (EventType.ANSWERED, {"text": "This.", "by": "ann"}),
@@ -192,7 +192,7 @@ def test_story_tells_what_people_and_limits_did() -> None:
     ]
 
 
-def test_story_tells_the_last_steps_of_work_and_counts_those_before() -> None:
+def test_history_tells_the_last_steps_of_work_and_counts_those_before() -> None:
     def step(number: int) -> tuple[EventType, dict[str, Any]]:
         said = {"type": "action", "name": f"look{number}", "arguments": {}, "observation": "seen\x1b[2J"}
         return EventType.PROGRESSED, {"kind": "attempt", "n": 1, "event": said}

@@ -3,7 +3,7 @@ import pytest
 from sol.errors import NotFoundError
 from sol.tree.events import Event
 from sol.tree.node import State
-from sol.view.history import story_of
+from sol.view.history import history_of
 from sol.view.treeview import TreeView
 from tests.support.core import Scenario, assignment_of, stuck, success
 from tests.support.trees import grown
@@ -20,65 +20,65 @@ def told() -> tuple[Scenario, TreeView]:
     return run, TreeView(run.tree, lambda: events, name="r-1")
 
 
-def test_story_has_everything_that_happened_to_the_node_and_nothing_else() -> None:
+def test_history_has_everything_that_happened_to_the_node_and_nothing_else() -> None:
     run, view = told()
-    story = view.node("")
-    assert (story.path, story.state, story.above) == ("", State.SPLIT, None)
-    assert story.assignment is run.tree.root.assignment
-    assert story.title == run.tree.root.assignment.goal
-    assert {event.node for event in story.events} == {""}
-    assert [report.status for report in story.reports] == ["SUCCESS"]
-    assert [(check.ok, check.n) for check in story.checks] == [(False, 1)]
-    assert [(one.section, one.next) for one in story.decisions] == [
+    history = view.node("")
+    assert (history.path, history.state, history.above) == ("", State.SPLIT, None)
+    assert history.assignment is run.tree.root.assignment
+    assert history.title == run.tree.root.assignment.goal
+    assert {event.node for event in history.events} == {""}
+    assert [report.status for report in history.reports] == ["SUCCESS"]
+    assert [(check.ok, check.n) for check in history.checks] == [(False, 1)]
+    assert [(one.section, one.next) for one in history.decisions] == [
         ("report", "validate"),
         ("validation", "split"),
     ]
-    assert [child.path for child in story.children] == ["0", "1"]
-    assert story.began == 100.0
+    assert [child.path for child in history.children] == ["0", "1"]
+    assert history.began == 100.0
 
 
-def test_story_of_a_part_knows_what_it_is_part_of() -> None:
+def test_history_of_a_part_knows_what_it_is_part_of() -> None:
     run, view = told()
-    story = view.node("0")
-    assert story.above is run.tree.root
-    assert [report.blocker for report in story.reports] == ["no light"]
+    history = view.node("0")
+    assert history.above is run.tree.root
+    assert [report.blocker for report in history.reports] == ["no light"]
 
 
-def test_story_takes_a_dot_for_the_root() -> None:
+def test_history_takes_a_dot_for_the_root() -> None:
     _, view = told()
     assert view.node(".").path == ""
 
 
-def test_story_of_an_unknown_node_is_refused() -> None:
+def test_history_of_an_unknown_node_is_refused() -> None:
     _, view = told()
     with pytest.raises(NotFoundError, match="no node '7' in this run of 3 nodes"):
         view.node("7")
 
 
-def test_story_without_events_tells_what_the_tree_knows() -> None:
+def test_history_without_events_tells_what_the_tree_knows() -> None:
     run, _ = told()
-    story = story_of(run.tree, "", ())
-    assert story.events == ()
-    assert story.began == 0.0
-    assert story.decisions == tuple(run.tree.root.decisions)
-    assert story.reports[0].status == "SUCCESS"
-    assert story_of(run.tree, "1", ()).reports == ()
+    history = history_of(run.tree, "", ())
+    assert history.events == ()
+    assert history.began == 0.0
+    assert history.decisions == tuple(run.tree.root.decisions)
+    assert history.reports[0].status == "SUCCESS"
+    assert history_of(run.tree, "1", ()).reports == ()
 
 
-def test_story_puts_the_judges_words_in_the_place_of_what_was_open() -> None:
+def test_history_puts_the_judges_words_in_the_place_of_what_was_open() -> None:
     run = Scenario()
     run.reports(success())
     run.judges(True)
-    story = story_of(run.tree, "", run.events)
-    assert [(check.criterion, check.ok, check.detail) for check in story.checks] == [
+    history = history_of(run.tree, "", run.events)
+    assert [(check.criterion, check.ok, check.detail) for check in history.checks] == [
         ("they are in order", True, "seen")
     ]
     run = Scenario()
     run.reports(success())
-    assert [check.ok for check in story_of(run.tree, "", run.events).checks] == [None]
+    assert [check.ok for check in history_of(run.tree, "", run.events).checks] == [None]
 
 
-def test_story_reads_as_text() -> None:
+def test_history_reads_as_text() -> None:
     _, view = told()
     text = str(view.node(""))
     lines = text.splitlines()
@@ -88,7 +88,7 @@ def test_story_reads_as_text() -> None:
     assert lines[-3:] == ["Parts", "◐ running   0 the red ones", "◐ running   1 the blue ones"]
 
 
-def test_story_and_views_have_short_reprs() -> None:
+def test_history_and_views_have_short_reprs() -> None:
     _, view = told()
     assert repr(view.node("")).startswith("<Story of .: split, ")
     assert repr(view) == "<TreeView r-1: 3 nodes, 1 split, 2 running>"
