@@ -2,36 +2,24 @@
 
 import asyncio
 import random
-import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-import msgspec
-from msgspec import structs
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from luna.clock import Clock, SystemClock
 from luna.gate import Gates
-from luna.models import gate_name
-from luna.process.group import ProcessRegistry
-from luna.workers.registry import AnyWorker, make
 from luna.workspaces import IsolationMode
-from sol._settings import Environment, Lent, let_inherit, prepare, prepare_again
-from sol.dispatch.context import ENCLOSING, Charging, RunContext, Workers
-from sol.dispatch.isolation import IN_PLACE, isolation_again, open_isolation
-from sol.dispatch.local import LocalDispatcher
-from sol.engine.kinds import Again, Options, Prepared, RunKind
-from sol.engine.program import AnyProgram
+from sol.engine.kinds import Again, Options, RunKind
 from sol.engine.requests import asked, held, post, read_state, require_resumable
 from sol.engine.session import Session
-from sol.errors import NotFoundError
 from sol.journal import (
     Journal,
-    Lease,
     RunInfo,
     SqlJournal,
     StoredRun,
@@ -39,19 +27,19 @@ from sol.journal import (
     new_run_id,
     this_process,
 )
-from sol.journal.protocol import run_exists
-from sol.planner import Planner, resolve_planner
 from sol.run import Run, kind_for, kind_of, run_blocking
 from sol.strategy.schema import Budget, Strategy
 from sol.task import Task, TaskFile
-from sol.tree.effects import SolveRequest
-from sol.tree.events import Event, RunStarted
+from sol.tree.events import Event
 from sol.tree.node import AnyState
-from sol.tree.values import Json, ReportData, plain
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from luna.process.group import ProcessRegistry
+    from luna.workers.registry import AnyWorker
+    from sol.dispatch.context import RunContext
+    from sol.planner import Planner
     from sol.workflow import Workflow
 
 Startable: TypeAlias = "Task | TaskFile | Workflow | Mapping[str, Any] | str | Path"
@@ -60,6 +48,24 @@ Startable: TypeAlias = "Task | TaskFile | Workflow | Mapping[str, Any] | str | P
 DEFAULT_LUNA = "local"
 CHILD_ID = 10
 """Length of the ids of runs that solve a step of another run."""
+
+
+class Environment(BaseSettings):
+    """What the environment says; whatever a caller gives comes before it.
+
+    Attributes:
+        sol_model: `SOL_MODEL`: name of the model that plans; None: the planner that needs no model.
+        luna_model: `LUNA_MODEL`: name of the model that works; None: the local default.
+        sol_store: `SOL_STORE`: URL of the journal; None: `.sol/runs.db` in the workspace.
+        sol_base_url: `SOL_BASE_URL`: address of an OpenAI-compatible server for both models.
+    """
+
+    model_config = SettingsConfigDict(extra="ignore")
+
+    sol_model: str | None = None
+    luna_model: str | None = None
+    sol_store: str | None = None
+    sol_base_url: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -84,7 +90,7 @@ class Sol:
     """
 
     strategy: str | Path | Strategy | None = None
-    worker: AnyWorker = None
+    worker: "AnyWorker" = None
     model: str | None = None
     sol_model: "str | BaseChatModel | None" = None
     luna_model: str | None = None
@@ -95,7 +101,7 @@ class Sol:
     max_depth: int | None = None
     budget: Budget | Mapping[str, Any] | None = None
     concurrency: int | None = None
-    planner: Planner | None = None
+    planner: "Planner | None" = None
     progress: bool = False
     clock: Clock = field(default_factory=SystemClock)
     rng: random.Random = field(default_factory=random.SystemRandom)
@@ -104,12 +110,12 @@ class Sol:
     def __post_init__(self) -> None:
         environment = Environment()
         self.sol_model = self.sol_model or self.model or environment.sol_model
-        self._luna_is_given = bool(self.luna_model or self.model)
+        self.luna_is_given = bool(self.luna_model or self.model)
         self.luna_model = self.luna_model or self.model or environment.luna_model or DEFAULT_LUNA
         self.base_url = self.base_url or environment.sol_base_url
         if self.store is None:
             self.store = environment.sol_store
-        self._gates = Gates(clock=self.clock, rng=self.rng)
+        self.gates = Gates(clock=self.clock, rng=self.rng)
         self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     # --- new runs ----------------------------------------------------------------------------------------------------
@@ -161,17 +167,19 @@ class Sol:
         Raises:
             ConflictError: If there is a run with this id.
         """
+        from sol import _prepare as ready  # noqa: PLC0415 - loads what working needs and looking at runs does not
+
         run = run_id or new_run_id(self.rng)
         kind = kind_for(thing)
-        lent = Lent(self, self.workers())
+        lent = ready.Lent(self, ready.workers_of(self))
         options = Options(task=task, max_steps=max_steps, interactive=interactive)
         # Files are read and models set up; none of it may hold up the caller's event loop.
-        make_context = partial(self._context, run, workers=lent.workers, loop=asyncio.get_running_loop())
-        prepared, chain, context = await asyncio.to_thread(prepare, kind, lent, thing, options, run, make_context)
+        make_context = partial(ready.context_of, lent, run, asyncio.get_running_loop())
+        prepared, context = await asyncio.to_thread(ready.prepare, kind, lent, thing, options, run, make_context)
         journal = self._journal()
         try:
             await journal.open()
-            started = await self._isolate(journal, context, prepared)
+            started = await ready.isolate(self, journal, context, prepared)
             info = RunInfo(
                 id=run,
                 created_t=self.clock.now(),
@@ -183,59 +191,17 @@ class Sol:
             await self._done_with(journal)
             raise
         state: AnyState = kind.reading.empty()
-        session = self._session(kind, journal, lease, state, prepared.program, context, chain)
+        session = ready.session_of(self, kind, journal, lease, state, prepared.program, context)
         return self._launch(session, kind, [Event("", started)], context)
 
-    async def _isolate(self, journal: Journal, context: RunContext, prepared: Prepared) -> RunStarted:
-        """Keep the Lunas of a new run apart, if that is asked for; what its first event says then."""
-        kind = IN_PLACE if prepared.isolation is None else self.isolation or prepared.isolation
-        if kind != IN_PLACE:
-            with suppress(NotFoundError):
-                await journal.info(context.run)
-                raise run_exists(context.run)  # its places must not become ours
-        home = self.home / ".sol"
-        context.workspaces, fields = await open_isolation(
-            kind, context.workspace, run=context.run, home=home, processes=context.processes
-        )
-        return structs.replace(prepared.started, **fields)
-
-    def _session(
-        self,
-        kind: RunKind,
-        journal: Journal,
-        lease: Lease,
-        state: AnyState,
-        program: AnyProgram,
-        context: RunContext,
-        chain: tuple[str, ...],
-    ) -> Session:
-        from sol.dispatch.tracing import Marking  # noqa: PLC0415 - loads LangChain, which looking at runs needs not
-
-        session = Session(
-            lease,
-            journal,
-            state,
-            program,
-            LocalDispatcher(context, kind.handlers),
-            self.clock,
-            context.listeners,
-            started=self.clock.monotonic(),
-        )
-        context.inherit = partial(let_inherit, session, context.strategy, chain)
-        context.solve = _Children(self, context).solve
-        context.listeners.add(Marking(context.run, state))
-        return session
-
-    def _launch(self, session: Session, kind: RunKind, arrived: Sequence[Event], context: RunContext) -> Run:
+    def _launch(self, session: Session, kind: RunKind, arrived: Sequence[Event], context: "RunContext") -> Run:
         run = Run(session.lease.run, kind, session.state, self.open_journal, session)
-        if (enclosing := ENCLOSING.get()) is not None:
-            run.listen(Charging(enclosing, session.state.spent))
         run.task = asyncio.create_task(self._work(session, arrived, context), name=f"sol run {run.id}")
         run.task.add_done_callback(lambda _task: run.changed.set())
         self.last = run
         return run
 
-    async def _work(self, session: Session, arrived: Sequence[Event], context: RunContext) -> None:
+    async def _work(self, session: Session, arrived: Sequence[Event], context: "RunContext") -> None:
         from sol.engine.loop import drive  # noqa: PLC0415 - loads LangGraph, as above
         from sol.telemetry import spans_of  # noqa: PLC0415 - as above
 
@@ -322,6 +288,8 @@ class Sol:
             max_steps: As of `resume`.
             definition: As of `resume`.
         """
+        from sol import _prepare as ready  # noqa: PLC0415 - as in `start`
+
         options = Options(
             max_steps=max_steps, accept_changes=accept_changes, asked=ask is not None, definition=definition
         )
@@ -331,12 +299,10 @@ class Sol:
             before = await read_state(journal, kind.reading, info.id)
         if ask is None or not before.nodes:
             require_resumable(info.id, before)
-        lent = Lent(self, self.workers(before.started))
-        make_context = partial(
-            self._context, info.id, workers=lent.workers, loop=asyncio.get_running_loop(), before=before.started
-        )
-        again, chain, context = await asyncio.to_thread(
-            prepare_again, kind, lent, info.id, before, options, make_context
+        lent = ready.Lent(self, ready.workers_of(self, before.started))
+        make_context = partial(ready.context_of, lent, info.id, asyncio.get_running_loop(), before=before.started)
+        again, context = await asyncio.to_thread(
+            ready.prepare_again, kind, lent, info.id, before, options, make_context
         )
         journal = self._journal()
         try:
@@ -346,7 +312,7 @@ class Sol:
             try:
                 state, arrived = await self._taken(journal, kind, info, again, ask)
                 told = (await journal.info(info.id)).summary or {}
-                session = self._session(kind, journal, lease, state, again.program, context, chain)
+                session = ready.session_of(self, kind, journal, lease, state, again.program, context)
             except BaseException:
                 await journal.release(lease)
                 raise
@@ -388,56 +354,12 @@ class Sol:
             info = await journal.info(await journal.resolve(run_id))
             return await post(journal, info.id, kind_of(info), kind, payload, by=by, now=self.clock.now())
 
-    # --- what a run needs --------------------------------------------------------------------------------------------
-
-    def workers(self, before: RunStarted | None = None) -> Workers:
-        """Makes workers with these settings; of a run that was started before, models not given here are taken on."""
-        base_url = self.base_url or (before.base_url if before is not None else None)
-        luna_model = self.luna_model
-        if before is not None and not self._luna_is_given:
-            luna_model = before.luna_model or self.luna_model
-        processes = self.processes
-        return Workers(
-            lambda spec: make(spec, self.worker, processes=processes, base_url=base_url),
-            luna_model,
-        )
-
-    def _context(
-        self,
-        run: str,
-        workspace: Path,
-        strategy: Strategy,
-        *,
-        workers: Workers,
-        loop: asyncio.AbstractEventLoop,
-        before: RunStarted | None = None,
-    ) -> RunContext:
-        """What a run has to work with; of one that was started before, models not given here are taken on."""
-        token = secrets.token_hex(8)
-        sol_model = self.sol_model or (before.sol_model if before is not None else None)
-        base_url = self.base_url or (before.base_url if before is not None else None)
-        processes = self.processes
-        return RunContext(
-            run=run,
-            workspace=workspace,
-            clock=self.clock,
-            token=token,
-            strategy=strategy,
-            planner=self.planner or resolve_planner(sol_model, workspace=workspace, delimiter=token, base_url=base_url),
-            workers=workers,
-            gates=self._gates,
-            sol_provider=gate_name(sol_model, base_url=base_url) if isinstance(sol_model, str) else "",
-            limiter=self._limiter(loop),
-            processes=processes,
-            workspaces=None if before is None else isolation_again(before, run=run, processes=processes),
-        )
-
     @property
     def judges(self) -> bool:
         """Whether Sol's planner can judge words; without a model it cannot."""
         return getattr(self.planner, "judges", True) if self.planner is not None else self.sol_model is not None
 
-    def _limiter(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore | None:
+    def limiter(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore | None:
         """The limit over all runs of this object, one for each event loop (a semaphore cannot change its loop)."""
         if self.concurrency is None:
             return None
@@ -451,8 +373,10 @@ class Sol:
         return Path(self.workspace if self.workspace is not None else Path.cwd()).resolve()
 
     @cached_property
-    def processes(self) -> ProcessRegistry:
+    def processes(self) -> "ProcessRegistry":
         """Where running child processes are recorded; one for all runs of this object, so that it can end them all."""
+        from luna.process.group import ProcessRegistry  # noqa: PLC0415 - as above
+
         return ProcessRegistry(self.home / ".sol" / "processes")
 
     def _journal(self) -> Journal:
@@ -473,47 +397,3 @@ class Sol:
             yield journal
         finally:
             await self._done_with(journal)
-
-
-@dataclass(frozen=True, slots=True)
-class _Children:
-    """Solves tasks by runs of their own, with the settings of the Sol around.
-
-    A child's id follows from the key of the effect that it was begun for, so it is found again after any crash.
-    """
-
-    sol: Sol
-    context: RunContext
-
-    async def solve(self, request: SolveRequest, key: tuple[str, str, int], begun: Callable[[str], None]) -> ReportData:
-        run = await self._begin(request, key)
-        begun(run.id)
-        await run.wait()
-        return run.report
-
-    async def _begin(self, request: SolveRequest, key: tuple[str, str, int]) -> Run:
-        store = self.sol.store if self.sol.store is not None else str(default_url(self.sol.home))
-        strategy = request.strategy or self.sol.strategy
-        sol = replace(self.sol, strategy=strategy, workspace=self.context.workspace, store=store)
-        node, kind, n = key
-        begun, run_id = await self._begun(sol, f"{self.context.run}/{node}/{kind}/{n}")
-        while begun is None and request.resumed and n > 1:
-            n -= 1
-            begun, _ = await self._begun(sol, f"{self.context.run}/{node}/{kind}/{n}")
-        if begun is not None:
-            return await sol.start_again(begun.id) if begun.resumable else begun
-        task: dict[str, Json] = {**plain(request.assignment), "worker": msgspec.to_builtins(request.worker)}
-        return await sol.start(task, run_id=run_id)
-
-    @staticmethod
-    async def _begun(sol: Sol, key: str) -> tuple[Run | None, str]:
-        """The run begun for an effect's key; without one the first id for it that can be used."""
-        ids = random.Random(key)  # noqa: S311 - a name that can be found again, not a secret
-        while True:
-            run_id = new_run_id(ids, length=CHILD_ID)
-            try:
-                run = await sol.load(run_id)
-            except NotFoundError:
-                return None, run_id
-            if run.state.nodes:  # else it was killed before its task was recorded, and cannot be resumed
-                return run, run_id

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import ValidationError, field_validator
 
@@ -19,7 +19,6 @@ from luna.protocol import Assignment, Text, WorkerSpec
 from luna.workspaces import IsolationMode
 from sol.core.decide import TreeProgram, TreeReading
 from sol.core.split import vague
-from sol.dispatch.handlers import Handler
 from sol.engine.kinds import Again, Options, Prepared, Settings
 from sol.errors import ConflictError, SolError, StrategyError, TaskError, UsageError
 from sol.strategy.catalog import read_strategy
@@ -29,6 +28,9 @@ from sol.tree.effects import Request
 from sol.tree.events import TaskResumed, TaskStarted
 from sol.tree.node import Tree
 from sol.tree.values import AssignmentData, plain, read
+
+if TYPE_CHECKING:
+    from sol.dispatch.handlers import Handler
 
 FIELDS = tuple(Assignment.model_fields)
 
@@ -209,7 +211,7 @@ class TaskRuns:
     name = "tree"
     noun = "node"
     reading = TreeReading()
-    handlers: Mapping[type[Request], Handler] = MappingProxyType({})
+    handlers: "Mapping[type[Request], Handler]" = MappingProxyType({})
 
     def takes(self, thing: object) -> bool:
         """Whether this is a task, or what makes one."""

@@ -6,12 +6,13 @@ Here are only the types; `luna.workspaces.opening` opens workspaces, and loads w
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from luna.errors import LunaError
 
 Isolation: TypeAlias = Literal["copy", "worktree"]
 IsolationMode: TypeAlias = Literal["in_place", Isolation]
+IN_PLACE: Final = "in_place"
 
 
 class WorkspaceError(LunaError):

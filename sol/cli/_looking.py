@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import typer
@@ -12,22 +13,27 @@ from rich.console import Console
 from rich.text import Text
 
 from luna.workspaces import Retained
-from luna.workspaces.opening import list_retained as retained_below
-from luna.workspaces.opening import remove_retained
 from sol.cli import _output
-from sol.cli._output import Shown, check_output, has_store, holder, holder_of, require_store, where, write_results
-from sol.cli._work import node_of, somebody
+from sol.cli._output import (
+    Shown,
+    check_output,
+    has_store,
+    holder,
+    holder_of,
+    node_of,
+    require_store,
+    somebody,
+    where,
+    write_results,
+)
 from sol.engine.reading import read_anyway
 from sol.errors import ConflictError, NotFoundError
 from sol.journal import Journal, StoredRun
-from sol.page import write_page
 from sol.run import Run, kind_of
 from sol.solver import Sol
 from sol.tree.node import Node, Spending
-from sol.ui.follow import Followed
 from sol.view import labels
 from sol.view.history import assignment_lines, happened
-from sol.view.live import LiveTree, settled_line
 from sol.view.terminal import (
     STYLES,
     Page,
@@ -36,6 +42,9 @@ from sol.view.terminal import (
     page_of,
     tree_lines,
 )
+
+if TYPE_CHECKING:
+    from sol.ui.follow import Followed
 
 POLL_S = 0.5
 """Seconds between looks into the journal."""
@@ -55,6 +64,9 @@ def follow(sol: Sol, run_id: str, shown: Shown) -> str:
 
 
 async def _follow(sol: Sol, run_id: str, console: Console) -> str:
+    from sol.ui.follow import Followed  # noqa: PLC0415 - loads the page
+    from sol.view.live import LiveTree  # noqa: PLC0415 - only here
+
     async with sol.open_journal() as journal, AsyncExitStack() as stack:
         followed = Followed(await journal.info(await journal.resolve(run_id)), sol.clock)
         await followed.catch_up(journal)
@@ -75,17 +87,19 @@ async def _follow(sol: Sol, run_id: str, console: Console) -> str:
         return followed.run_id
 
 
-async def _wait(followed: Followed, journal: Journal, sol: Sol) -> None:
+async def _wait(followed: "Followed", journal: Journal, sol: Sol) -> None:
     await sol.clock.sleep(POLL_S)
     await followed.catch_up(journal)
 
 
-def _elapsed(followed: Followed) -> float:
+def _elapsed(followed: "Followed") -> float:
     return float((followed.stored.summary or {}).get("elapsed_s", 0.0))
 
 
-def _tell(followed: Followed, console: Console, told: set[str]) -> None:
+def _tell(followed: "Followed", console: Console, told: set[str]) -> None:
     """Print a line for each node near the root that has ended since the last look."""
+    from sol.view.live import settled_line  # noqa: PLC0415 - only here
+
     nodes = followed.tree.nodes
     ended = [node for node in nodes.values() if node.ended and node.path not in told]
     told.update(node.path for node in ended)
@@ -155,12 +169,14 @@ def clean(sol: Sol, run: str) -> None:
 
 
 async def _clean(sol: Sol, run: str) -> tuple[Retained, ...]:
+    from luna.workspaces.opening import list_retained, remove_retained  # noqa: PLC0415 - loads what uses git
+
     async with sol.open_journal() as journal:
         try:
             found = await journal.resolve(run)
         except NotFoundError:
             own = sol.home / ".sol"
-            if run in {one.run for one in await retained_below(sol.home, own)}:  # killed before it was recorded
+            if run in {one.run for one in await list_retained(sol.home, own)}:  # killed before it was recorded
                 return await remove_retained(sol.home, own, run)
             raise
         started = await _started(journal, found)
@@ -174,6 +190,8 @@ async def _clean(sol: Sol, run: str) -> tuple[Retained, ...]:
 
 async def _all_retained(sol: Sol) -> list[tuple[str, Retained]]:
     """What is kept in all workspaces that runs of this store have isolated, with the status of each run."""
+    from luna.workspaces.opening import list_retained  # noqa: PLC0415 - loads what uses git
+
     statuses: dict[str, str] = {}
     source_of: dict[str, tuple[Path, Path]] = {}
     own = (sol.home, sol.home / ".sol")
@@ -185,7 +203,7 @@ async def _all_retained(sol: Sol) -> list[tuple[str, Retained]]:
                 source_of[run_id] = (Path(started.workspace), Path(started.checkouts))
     found: dict[Retained, str] = {}  # several workspaces may have their places below the same directory
     for source in sorted({own, *source_of.values()}):
-        for one in await retained_below(*source):
+        for one in await list_retained(*source):
             if source_of.get(one.run, source) == source:
                 found[one] = statuses.get(one.run, "unknown")
     return [(found[one], one) for one in sorted(found, key=lambda one: (one.run, one.name))]
@@ -308,6 +326,8 @@ def page(sol: Sol, run_id: str, file: Path) -> None:
 
 
 async def _write_page(sol: Sol, run_id: str, file: Path) -> Path:
+    from sol.page import write_page  # noqa: PLC0415 - only here
+
     run, _, _ = await _load(sol, run_id)
     return await write_page(run, file, clock=sol.clock)
 

@@ -1,5 +1,6 @@
 """What commands print, and where results are written."""
 
+import getpass
 import json
 import os
 import sys
@@ -11,7 +12,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
-from sqlalchemy import make_url
 
 from luna.inputs import inside
 from luna.text import strip_controls
@@ -132,6 +132,8 @@ def where(sol: Sol) -> str:
     """Where a Sol keeps its runs: a path as short as it can be, or the address of the store."""
     file = _file(sol)
     if file is None:
+        from sqlalchemy import make_url  # noqa: PLC0415 - takes long to load
+
         return make_url(str(sol.store)).render_as_string(hide_password=True) if isinstance(sol.store, str) else "memory"
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
@@ -381,3 +383,25 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, width: int |
         if width is not None:
             line.truncate(width, overflow="ellipsis")
         yield line.plain.rstrip()
+
+
+def node_of(run: Run, name: str) -> Node:
+    """The node that a person names by its path.
+
+    Raises:
+        NotFoundError: If the run has none.
+    """
+    path = labels.path_of(name)
+    if path not in run.tree:
+        raise NotFoundError(
+            f"Run {run.id} has no {run.kind.noun} {name!r}. `sol show {run.id} --all` lists all {run.kind.noun}s."
+        )
+    return run.tree[path]
+
+
+def somebody() -> str:
+    """Who asks, for the record."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a process of a user without a name
+        return "the command line"

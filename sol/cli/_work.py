@@ -1,7 +1,6 @@
 """What commands do that work on a run: show it while it runs, take Ctrl-C over, end with its exit code."""
 
 import asyncio
-import getpass
 import os
 import signal
 import sys
@@ -17,7 +16,6 @@ from rich.text import Text
 from luna.errors import LunaError, ModelNotFoundError
 from luna.process.group import ProcessRegistry
 from luna.protocol import WorkerSpec
-from luna.workers.registry import make_worker
 from sol.cli import _output
 from sol.cli._common import BrokenRunError, Code
 from sol.cli._output import (
@@ -26,11 +24,13 @@ from sol.cli._output import (
     check_output,
     check_result_file,
     holder_of,
+    node_of,
     require_store,
+    somebody,
     where,
     write_results,
 )
-from sol.errors import ConflictError, NotFoundError, SolError, TaskError, UsageError
+from sol.errors import ConflictError, SolError, TaskError, UsageError
 from sol.run import Run
 from sol.solver import Sol
 from sol.task import Task, TaskFile, load_task
@@ -319,20 +319,6 @@ def _done_by_another(task: Task | TaskFile) -> Task | TaskFile:
     return task
 
 
-def node_of(run: Run, name: str) -> Node:
-    """The node that a person names by its path.
-
-    Raises:
-        NotFoundError: If the run has none.
-    """
-    path = labels.path_of(name)
-    if path not in run.tree:
-        raise NotFoundError(
-            f"Run {run.id} has no {run.kind.noun} {name!r}. `sol show {run.id} --all` lists all {run.kind.noun}s."
-        )
-    return run.tree[path]
-
-
 def _named(run: Run, name: str) -> str:
     """A node in a message."""
     return f"{run.kind.noun.capitalize()} {name} of run {run.id}"
@@ -375,6 +361,8 @@ def _what_is_new(run: Run, node: Node, new: New) -> dict[str, Any]:
             if spec.kind not in _WITH_MODEL:
                 raise UsageError(f"A worker of kind {spec.kind!r} uses no model. Leave --luna-model out.")
             spec = spec.model_copy(update={"options": {**spec.options, "model": new.luna_model}})
+        from luna.workers.registry import make_worker  # noqa: PLC0415 - only where a worker is named
+
         make_worker(spec)
         more["worker"] = spec.model_dump(mode="json", exclude_defaults=True)
     if node.ended and not node.resumable and not more:
@@ -396,14 +384,6 @@ async def _ask(sol: Sol, run_id: str, request: dict[str, Any], shown: Shown, *, 
     done = f"passed on to {holder}" if holder is not None else f"noted; go on with: sol resume {run_id}{shown.again}"
     shown.say(done)
     return Code.SOLVED
-
-
-def somebody() -> str:
-    """Who asks, for the record."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a process of a user without a name
-        return "the command line"
 
 
 # --- the work --------------------------------------------------------------------------------------------------------

@@ -203,6 +203,7 @@ class RunContext:
         limiter: Most effects at the same time over all runs; None: only the strategy's own limit.
         processes: Where child processes are recorded; None: nowhere.
         workspaces: Gives each attempt a workspace of its own; None: all work in the workspace itself.
+        chain: Goals of this run and those around it, outermost first.
         solve: Solves tasks by runs of their own; None: that cannot be asked for here.
         inherit: Called inside an effect's task with the level of its node and a way to book usage on it, so that runs
             which are started from there inherit limits; None: they do not.
@@ -221,6 +222,7 @@ class RunContext:
     limiter: asyncio.Semaphore | None = None
     processes: ProcessRegistry | None = None
     workspaces: Workspaces | None = None
+    chain: tuple[str, ...] = ()
     solve: Solving | None = None
     inherit: Callable[[int, Callable[[Usage], None]], None] | None = None
     assignments: Assignments = field(default_factory=Assignments)

@@ -147,9 +147,6 @@ _SUBJECT = 72
 _log = logging.getLogger(__name__)
 
 
-IN_PLACE: IsolationMode = "in_place"
-
-
 async def open_isolation(
     kind: IsolationMode, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None
 ) -> tuple[Workspaces | None, dict[str, str]]:

@@ -6,16 +6,18 @@ A program is pure; whatever reads files to make one stands behind this. `sol.run
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from luna.protocol import WorkerSpec
 from luna.workspaces import IsolationMode
-from sol.dispatch.handlers import Handler
 from sol.engine.program import AnyProgram, AnyReading
 from sol.strategy.schema import Strategy
 from sol.tree.effects import Request
 from sol.tree.events import Resumed, RunStarted
 from sol.tree.values import Json
+
+if TYPE_CHECKING:
+    from sol.dispatch.handlers import Handler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,7 @@ class RunKind(Protocol):
         ...
 
     @property
-    def handlers(self) -> Mapping[type[Request], Handler]:
+    def handlers(self) -> "Mapping[type[Request], Handler]":
         """Who carries out requests of its own."""
         ...
 

@@ -95,7 +95,6 @@ Index(
     "requests_waiting",
     requests.c.run,
     sqlite_where=requests.c.taken.is_(None),
-    postgresql_where=requests.c.taken.is_(None),
 )
 
 

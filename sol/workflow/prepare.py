@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from luna.protocol import WorkerSpec
 from luna.workers.registry import known_kinds
-from sol.dispatch.handlers import Handler
 from sol.engine.kinds import Again, Options, Prepared, Settings
 from sol.errors import StrategyError, TaskError, UsageError
 from sol.rules import Ai
@@ -21,6 +21,9 @@ from sol.workflow.events import KIND, ConfigChanges, WorkflowResumed, WorkflowSt
 from sol.workflow.linked import Workflow, changes
 from sol.workflow.machine import MachineProgram, MachineReading, at_work
 from sol.workflow.state import Machine, Where
+
+if TYPE_CHECKING:
+    from sol.dispatch.handlers import Handler
 
 DEFAULT_STRATEGY = "binary"
 DEEPEST = 10_000
@@ -37,7 +40,7 @@ class WorkflowRuns:
     name = KIND
     noun = "step"
     reading = MachineReading()
-    handlers: Mapping[type[Request], Handler] = MappingProxyType({})
+    handlers: "Mapping[type[Request], Handler]" = MappingProxyType({})
 
     def takes(self, thing: object) -> bool:
         """Whether this is a workflow."""

@@ -32,7 +32,9 @@ def agent(model: ScriptedChatModel, settings: WorkerSettings | None = None, **op
 
 
 def delivery(workspace: Path, **given: Any) -> Delivery:
-    return Delivery(**{"key": "r//attempt/1", "workspace": workspace, "fence": FENCE, "model": "scripted:x", **given})
+    return Delivery(
+        **{"key": "r//attempt/1", "workspace": workspace, "delimiter": FENCE, "model": "scripted:x", **given}
+    )
 
 
 async def work(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sol import Sol, Task
-from sol._settings import Lent
+from sol._prepare import Lent, workers_of
 from sol.engine.kinds import Options, Prepared, RunKind
 from sol.engine.program import AnyProgram
 from sol.engine.step import take
@@ -121,7 +121,7 @@ def case(kind: str, situation: str) -> Case:
 
 def _prepared(runs: RunKind, thing: object, options: Options) -> Prepared:
     sol = Sol(workspace=HERE, worker=_worker, planner=ScriptedPlanner(), store=MemoryJournal())
-    return runs.prepare(Lent(sol, sol.workers()), thing, options, run=RUN)
+    return runs.prepare(Lent(sol, workers_of(sol)), thing, options, run=RUN)
 
 
 def _worker(_assignment: Any) -> Any:

@@ -26,7 +26,7 @@ def shell(text: str) -> list[str]:
 
 def test_required_sandbox_refuses_the_worker_before_any_task() -> None:
     spec = WorkerSpec.parse({"kind": "command", "command": "true", "sandbox": "required"})
-    with pytest.raises(WorkerConfigError, match="sandbox: required, but there can be none here: neither bwrap nor"):
+    with pytest.raises(WorkerConfigError, match="sandbox: required, but there can be none here: bubblewrap"):
         make_worker(spec)
 
 
