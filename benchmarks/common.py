@@ -15,12 +15,8 @@ from sol import Run, Sol, Strategy
 from sol.journal import Journal
 from sol.planner import PlannerRequest
 from sol.strategy.catalog import load_strategy
-
-try:
-    from sol.tree.effects import Answered, IntegrateAnswer, IntegrateRequest, SplitRequest
-    from sol.tree.values import ChildPlan, SplitAnswer
-except ImportError:  # the engine before "One engine, many programs", which `table.py` compares with
-    from sol.core.requests import Answered, ChildPlan, IntegrateAnswer, IntegrateRequest, SplitAnswer, SplitRequest
+from sol.tree.effects import Answered, IntegrateAnswer, IntegrateRequest, SplitRequest
+from sol.tree.values import ChildPlan, SplitAnswer
 
 ROOT = Path(__file__).resolve().parent.parent
 

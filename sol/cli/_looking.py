@@ -98,14 +98,12 @@ def _elapsed(followed: "Followed") -> float:
 
 def _tell(followed: "Followed", console: Console, told: set[str]) -> None:
     """Print a line for each node near the root that has ended since the last look."""
-    from sol.view.live import settled_line  # noqa: PLC0415 - only here
-
     nodes = followed.tree.nodes
     ended = [node for node in nodes.values() if node.ended and node.path not in told]
     told.update(node.path for node in ended)
     for node in sorted(ended, key=lambda node: (-node.depth, node.path)):
         if node.depth <= _TOP:
-            line = settled_line(node, followed.tree.above(node))
+            line = labels.settled_line(node, followed.tree.above(node))
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

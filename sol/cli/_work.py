@@ -40,7 +40,7 @@ from sol.tree.listeners import Listener
 from sol.tree.node import Node, State
 from sol.tree.values import plain
 from sol.view import labels
-from sol.view.live import LiveTree, settled_line
+from sol.view.live import LiveTree
 from sol.view.terminal import headline, page_of
 
 _NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "the end of its terminal"}
@@ -162,7 +162,7 @@ class View(Listener):
             node = self._run.state.nodes.get(event.node)
             if node is not None and node.depth <= _TOP:
                 state = event.data.state if isinstance(event.data, Settled) else ""
-                self._shown.say(settled_line(node, self._run.state.above(node), state=state))
+                self._shown.say(labels.settled_line(node, self._run.state.above(node), state=state))
 
     def _warn(self, text: str) -> None:
         """Say it on standard error even where events go to standard output."""

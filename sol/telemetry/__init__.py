@@ -26,9 +26,11 @@ def spans_of(*, run: str, state: AnyState, strategy: str, clock: Clock) -> Liste
         clock: Time.
     """
     try:
-        from opentelemetry import trace  # noqa: PLC0415, F401 - an extra
+        from opentelemetry import trace  # noqa: PLC0415 - an extra
     except ImportError:
         return None
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
+        return None  # nobody has set one up
     try:
         from sol.telemetry.spans import begin  # noqa: PLC0415 - needs the extra
 

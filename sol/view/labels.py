@@ -241,3 +241,10 @@ def check_counts(node: Node) -> tuple[int, int, int]:
     """How many of a node's newest checks hold, do not hold, and were made by nothing."""
     found = [check.ok for check in node.checks]
     return (sum(ok is True for ok in found), sum(ok is False for ok in found), sum(ok is None for ok in found))
+
+
+def settled_line(node: Node, above: Node | None, *, state: str = "") -> str:
+    """One line on a node that has ended, for where nothing can be drawn; `state`: how, if it has gone on since."""
+    words = f"{name_of(node.path)} {state or node.state}: {title_of(node, above)}"
+    detail = detail_of(node)
+    return f"{words} ({detail})" if detail else words

@@ -18,7 +18,7 @@ from rich.text import Text
 from luna.clock import Clock
 from sol.tree.events import Event, Settled, Started
 from sol.tree.listeners import Listener, Listeners
-from sol.tree.node import AnyState, Node
+from sol.tree.node import AnyState
 from sol.view import labels
 from sol.view.notebook import run_html
 from sol.view.terminal import headline, page_of, tree_lines
@@ -160,7 +160,7 @@ class _Lines(Listener):
         node = self.state.nodes.get(event.node)
         if isinstance(event.data, Settled) and node is not None and node.depth <= 1:
             with suppress(OSError):
-                line = settled_line(node, self.state.above(node), state=event.data.state)
+                line = labels.settled_line(node, self.state.above(node), state=event.data.state)
                 print(line, file=sys.stderr, flush=True)
 
 
@@ -246,10 +246,3 @@ def _harmless() -> Iterator[None]:
         pass
     except Exception:  # noqa: BLE001 - logged
         _log.exception("The run cannot be shown any more.")
-
-
-def settled_line(node: Node, above: Node | None, *, state: str = "") -> str:
-    """One line on a node that has ended, for where nothing can be drawn; `state`: how, if it has gone on since."""
-    words = f"{labels.name_of(node.path)} {state or node.state}: {labels.title_of(node, above)}"
-    detail = labels.detail_of(node)
-    return f"{words} ({detail})" if detail else words

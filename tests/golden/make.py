@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from sol.core.requests import Answered
+from sol.planner.protocol import PlannerRequest
 
 from luna.clock import SystemClock
 from sol.errors import PlannerError
-from sol.planner.by_rule import PlannerRequest
 from sol.run import Run
 from sol.tree.events import Event
-from sol.workflow import Options, WorkflowSol
+from sol.workflow.machine import Options, WorkflowSol
 from tests.golden.scenes import (
     BOAT,
     BOAT_FILES,

@@ -9,7 +9,8 @@ from luna.testing import FakeClock
 from sol.tree.events import Event, Progressed, Started
 from sol.tree.node import State
 from sol.tree.values import ProgressData, WorkerData
-from sol.view.live import LiveTree, settled_line
+from sol.view import labels
+from sol.view.live import LiveTree
 from sol.view.terminal import Page, headline, tree_lines
 from tests.support.trees import a_node, chain, grown, run
 
@@ -140,9 +141,9 @@ def test_headline_of_one_node_counts_nothing() -> None:
 def test_settled_line_has_state_title_and_reason() -> None:
     tree = grown(3)
     tree.nodes["0"].reason = "Because."
-    told = settled_line(tree.nodes["0"], tree.root, state="failed")
+    told = labels.settled_line(tree.nodes["0"], tree.root, state="failed")
     assert told == "0 failed: records: lines 1–32 (Because.)"
-    assert settled_line(tree.root, None) == ". split: Convert each of the records"
+    assert labels.settled_line(tree.root, None) == ". split: Convert each of the records"
 
 
 class Gone(io.StringIO):
