@@ -1,19 +1,27 @@
 """What all commands share: options, and faults as one line with an exit code. Loads next to nothing."""
 
+import inspect
 import os
 import shlex
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from luna.errors import LunaError, WeightsError
 from luna.workspaces import IsolationMode
 from sol.errors import ConflictError, NotFoundError, PlannerError, SolError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from sol.cli._output import Shown
+    from sol.solver import Sol
 
 DEBUG = "SOL_DEBUG"
 
@@ -163,7 +171,95 @@ def _example() -> str:
     return "one or more of calls=50,tokens=100000,cost=0.5,seconds=600"
 
 
-def same_place(store: str | None, workspace: Path | None) -> str:
-    """The options that a proposed command needs to find the same runs again; starts with a space, or is empty."""
-    found = "" if workspace is None else f" --workspace {shlex.quote(str(workspace))}"
-    return found if store is None else f"{found} --store {shlex.quote(store)}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where runs are: the options that every command has which knows runs."""
+
+    workspace: Workspace = None
+    store: Store = None
+
+    def sol(self, **settings: Any) -> "Sol":  # noqa: ANN401 - those of `Sol`
+        """A `Sol` for the runs that are there."""
+        from sol.solver import Sol  # noqa: PLC0415 - loads the engine, which help does not need
+
+        return Sol(workspace=self.workspace, store=self.store, **settings)
+
+    @property
+    def again(self) -> str:
+        """The options that a proposed command needs to find the same runs; starts with a space, or is empty."""
+        found = "" if self.workspace is None else f" --workspace {shlex.quote(str(self.workspace))}"
+        return found if self.store is None else f"{found} --store {shlex.quote(self.store)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(Place):
+    """The options of commands that work on a run: beside where it is, how it is shown."""
+
+    base_url: BaseUrl = None
+    output: Output = None
+    as_json: AsJson = False
+    quiet: Quiet = False
+    no_color: NoColor = False
+
+    def sol(self, **settings: Any) -> "Sol":  # noqa: ANN401 - as above
+        """A `Sol` for the runs that are there, with the server that was named."""
+        return Place.sol(self, base_url=self.base_url, **settings)
+
+    def shown(self) -> "Shown":
+        """How the run is shown."""
+        from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine, which help does not need
+
+        return Shown(
+            output=self.output, as_json=self.as_json, quiet=self.quiet, no_color=self.no_color, again=self.again
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """Which models plan and work, and how much they may be used."""
+
+    model: Model = None
+    sol_model: SolModel = None
+    luna_model: LunaModel = None
+    budget: BudgetText = None
+    concurrency: Concurrency = None
+
+    def settings(self) -> dict[str, Any]:
+        """What `Sol` is set to because of them."""
+        return {
+            "model": self.model,
+            "sol_model": self.sol_model,
+            "luna_model": self.luna_model,
+            "budget": budget_of(self.budget),
+            "concurrency": self.concurrency,
+        }
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of its parameters that are dataclasses, such as `Place`."""
+    signature = inspect.signature(command)
+    hints = get_type_hints(command, include_extras=True)
+    sets: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        if name not in sets:
+            parameters.append(parameter.replace(annotation=hints[name]))
+            continue
+        types = get_type_hints(sets[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
+            )
+            for field in fields(sets[name])
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 - whatever the options are
+        for name, kind in sets.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**given)
+
+    del run.__wrapped__  # its signature is not that of the command
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

@@ -6,26 +6,25 @@ from typing import Annotated
 
 import typer
 
-from sol.cli._common import NoColor, NodePath, Output, RunArgument, RunOrLatest, Store, Workspace, same_place
+from sol.cli._common import NoColor, NodePath, Output, Place, RunArgument, RunOrLatest, takes_options
 from sol.errors import UsageError
 
 
+@takes_options
 def runs(
     *,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most runs, the newest first.")] = 20,
     status: Annotated[str | None, typer.Option("--status", metavar="WORD", help="Only runs of this status.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
-    workspace: Workspace = None,
-    store: Store = None,
+    place: Place,
 ) -> None:
     """List runs, the newest first."""
     from sol.cli._looking import runs as do_runs  # noqa: PLC0415 - loads the journal
-    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = Sol(workspace=workspace, store=store)
-    do_runs(sol, limit=limit, status=status, as_json=as_json)
+    do_runs(place.sol(), limit=limit, status=status, as_json=as_json)
 
 
+@takes_options
 def show(  # noqa: PLR0913 - each is an option of the command line
     *,
     run: RunOrLatest = "latest",
@@ -42,8 +41,7 @@ def show(  # noqa: PLR0913 - each is an option of the command line
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write all of it as a page for a browser."),
     ] = None,
-    workspace: Workspace = None,
-    store: Store = None,
+    place: Place,
     no_color: NoColor = False,
 ) -> None:
     """Show a run's tree, or the history of a node.
@@ -53,13 +51,12 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     from sol.cli._looking import page as do_page  # noqa: PLC0415 - loads the journal
     from sol.cli._looking import show as do_show  # noqa: PLC0415
     from sol.cli._output import Shown  # noqa: PLC0415
-    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = Sol(workspace=workspace, store=store)
+    sol = place.sol()
     if html is not None:
         do_page(sol, run, html)
         return
-    shown = Shown(output=output, no_color=no_color, again=same_place(store, workspace))
+    shown = Shown(output=output, no_color=no_color, again=place.again)
     if following:
         from sol.cli._looking import follow  # noqa: PLC0415 - loads the journal
 
@@ -67,35 +64,34 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     do_show(sol, run, node, shown, everything=everything)
 
 
+@takes_options
 def cancel(
     *,
     run: RunArgument,
     node: NodePath = ".",
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the run.")] = "",
-    workspace: Workspace = None,
-    store: Store = None,
+    place: Place,
 ) -> None:
     """Cancel a run, or a node and all below it.
 
     It cannot be resumed afterwards. What was stored is kept.
     """
     from sol.cli._looking import cancel as do_cancel  # noqa: PLC0415 - loads the journal
-    from sol.solver import Sol  # noqa: PLC0415
 
-    do_cancel(Sol(workspace=workspace, store=store), run, node, reason)
+    do_cancel(place.sol(), run, node, reason)
 
 
 _NEEDED = ("starlette", "uvicorn")
 
 
+@takes_options
 def ui(
     *,
     run: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="Open this run; otherwise the list of runs.")
     ] = None,
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0: any free one.")] = 0,
-    workspace: Workspace = None,
-    store: Store = None,
+    place: Place,
 ) -> None:
     """Look at runs in a browser, live.
 
@@ -107,10 +103,8 @@ def ui(
         them = "it" if len(missing) == 1 else "them"
         raise UsageError(f"sol ui needs {' and '.join(missing)}. Install {them} with: pip install 'sol-luna[ui]'")
     from sol.cli._looking import browse  # noqa: PLC0415 - loads the server
-    from sol.solver import Sol  # noqa: PLC0415
 
-    sol = Sol(workspace=workspace, store=store)
-    browse(sol, run, port=port, again=same_place(store, workspace))
+    browse(place.sol(), run, port=port, again=place.again)
 
 
 app = typer.Typer(
@@ -119,30 +113,29 @@ app = typer.Typer(
 
 
 @app.command("list")
+@takes_options
 def list_(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
-    workspace: Workspace = None,
-    store: Store = None,
+    place: Place,
 ) -> None:
     """List what is kept, run by run.
 
     Places and branches of runs that kept their Lunas apart, also of those that go on.
     """
     from sol.cli._looking import list_retained  # noqa: PLC0415 - loads the journal
-    from sol.solver import Sol  # noqa: PLC0415
 
-    list_retained(Sol(workspace=workspace, store=store), as_json=as_json)
+    list_retained(place.sol(), as_json=as_json)
 
 
 @app.command()
-def clean(*, run: RunArgument, workspace: Workspace = None, store: Store = None) -> None:
+@takes_options
+def clean(*, run: RunArgument, place: Place) -> None:
     """Remove what a run has kept.
 
     Its places and branches go, with all work in them. What is part of the run's result stays. The run must not be at
     work; it cannot go on afterwards.
     """
     from sol.cli._looking import clean as do_clean  # noqa: PLC0415 - loads the journal
-    from sol.solver import Sol  # noqa: PLC0415
 
-    do_clean(Sol(workspace=workspace, store=store), run)
+    do_clean(place.sol(), run)

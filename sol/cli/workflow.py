@@ -6,24 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sol.cli._common import (
-    AsJson,
-    BaseUrl,
-    BudgetText,
-    Code,
-    Concurrency,
-    LunaModel,
-    Model,
-    NoColor,
-    Output,
-    Quiet,
-    RunArgument,
-    SolModel,
-    Store,
-    Workspace,
-    budget_of,
-    same_place,
-)
+from sol.cli._common import BudgetText, Code, Models, RunArgument, Work, budget_of, takes_options
 from sol.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +71,8 @@ def graph(file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow fil
 
 
 @app.command("run")
-def run_(  # noqa: PLR0913 - each is an option of the command line
+@takes_options
+def run_(
     *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Workflow file or name.")],
     task: Annotated[str, typer.Option("--task", "-t", help="What is to be done.")],
@@ -98,82 +82,49 @@ def run_(  # noqa: PLR0913 - each is an option of the command line
             "--worker", metavar="KIND", help="Who does the steps: a kind, or a mapping such as '{kind: agent}'."
         ),
     ] = None,
-    model: Model = None,
-    sol_model: SolModel = None,
-    luna_model: LunaModel = None,
-    base_url: BaseUrl = None,
-    workspace: Workspace = None,
-    store: Store = None,
+    models: Models,
     max_steps: MaxSteps = None,
     interactive: Annotated[bool, typer.Option("--interactive", help="Somebody is there to answer.")] = False,
-    budget: BudgetText = None,
-    concurrency: Concurrency = None,
-    output: Output = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    no_color: NoColor = False,
+    work: Work,
 ) -> None:
     """Run a workflow on a task.
 
     Ctrl-C stops the workers and leaves a run that can be resumed (exit code 130); twice ends everything at once.
     """
-    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli._work import begin  # noqa: PLC0415
-    from sol.solver import Sol  # noqa: PLC0415
+    from sol.cli._work import begin  # noqa: PLC0415 - loads the engine
     from sol.workflow import Workflow  # noqa: PLC0415
     from sol.workflow.linked import find_workflow  # noqa: PLC0415
 
-    sol = Sol(
-        worker=None if worker is None else _worker(worker),
-        model=model,
-        sol_model=sol_model,
-        luna_model=luna_model,
-        base_url=base_url,
-        workspace=workspace,
-        store=store,
-        budget=budget_of(budget),
-        concurrency=concurrency,
-    )
+    sol = work.sol(worker=None if worker is None else _worker(worker), **models.settings())
     path = find_workflow(file, sol.home)
-    again = same_place(store, workspace)
-    shown = Shown(output=output, as_json=as_json, quiet=quiet, no_color=no_color, again=again)
 
     async def begin_run() -> "Run":
         return await sol.start(Workflow.load(path), task=task, max_steps=max_steps, interactive=interactive)
 
-    raise typer.Exit(begin(sol, begin_run, shown))
+    raise typer.Exit(begin(sol, begin_run, work.shown()))
 
 
 @app.command()
-def resume(  # noqa: PLR0913 - each is an option of the command line
+@takes_options
+def resume(
     *,
     run: RunArgument,
     max_steps: MaxSteps = None,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Go on although the workflow has changed since.")
     ] = False,
-    base_url: BaseUrl = None,
-    workspace: Workspace = None,
-    store: Store = None,
     budget: BudgetText = None,
-    output: Output = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    no_color: NoColor = False,
+    work: Work,
 ) -> None:
     """Take up a workflow's run again, as `sol resume` does, with more steps if it ran out of them."""
-    from sol.cli._output import Shown  # noqa: PLC0415 - loads the engine
-    from sol.cli._work import begin  # noqa: PLC0415
-    from sol.solver import Sol  # noqa: PLC0415
+    from sol.cli._work import begin  # noqa: PLC0415 - loads the engine
 
-    sol = Sol(base_url=base_url, workspace=workspace, store=store, budget=budget_of(budget))
-    again = same_place(store, workspace)
-    shown = Shown(output=output, as_json=as_json, quiet=quiet, no_color=no_color, again=again)
+    sol = work.sol(budget=budget_of(budget))
 
     async def begin_run() -> "Run":
         return await sol.start_again(run, accept_changes=accept_changes, max_steps=max_steps)
 
-    raise typer.Exit(begin(sol, begin_run, shown))
+    raise typer.Exit(begin(sol, begin_run, work.shown()))
 
 
 def _worker(text: str) -> "WorkerSpec":
