@@ -91,11 +91,7 @@ class _Cell(Listener):
     activity: dict[str, str] = field(default_factory=dict)
 
     def on_event(self, event: Event) -> None:
-        said = labels.activity_of(event)
-        if said:
-            self.activity[event.node] = said
-        elif isinstance(event.data, Started | Settled):
-            self.activity.pop(event.node, None)
+        _note(self.activity, event)
 
     def draw(self) -> None:
         tree = self.session.state
@@ -198,11 +194,7 @@ class LiveTree(Listener):
 
     def on_event(self, event: Event) -> None:
         """Take note of an event of the run."""
-        said = labels.activity_of(event)
-        if said:
-            self.activity[event.node] = said
-        elif isinstance(event.data, Started | Settled):
-            self.activity.pop(event.node, None)
+        _note(self.activity, event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         page = page_of(console, self.clock.now())
@@ -246,3 +238,12 @@ def _harmless() -> Iterator[None]:
         pass
     except Exception:  # noqa: BLE001 - logged
         _log.exception("The run cannot be shown any more.")
+
+
+def _note(activity: dict[str, str], event: Event) -> None:
+    """Take note of what a node does now."""
+    said = labels.activity_of(event)
+    if said:
+        activity[event.node] = said
+    elif isinstance(event.data, Started | Settled):
+        activity.pop(event.node, None)

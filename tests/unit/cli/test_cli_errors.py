@@ -204,9 +204,8 @@ def test_budget_is_read() -> None:
 
 def test_same_place_is_safe_for_a_shell() -> None:
     assert Place().again == ""
-    assert (
-        Place(store="sqlite:///a b.db", workspace=Path("c d")).again == " --workspace 'c d' --store 'sqlite:///a b.db'"
-    )
+    expected = " --workspace 'c d' --store 'sqlite:///a b.db'"
+    assert Place(store="sqlite:///a b.db", workspace=Path("c d")).again == expected
 
 
 def test_table_aligns_wide_characters_and_cuts_the_last_column() -> None:
