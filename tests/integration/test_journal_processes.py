@@ -15,7 +15,8 @@ import pytest
 
 from sol.errors import ConflictError
 from sol.journal import Lease, RunInfo, SqlJournal, default_url, this_process
-from tests.support.journal import data_of, make_version_1, ticked
+from sol.testing.journal_contract import data_of, ticked
+from tests.support.journal import make_version_1
 
 ROOT = Path(__file__).parents[2]
 

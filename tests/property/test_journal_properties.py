@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sol.errors import ConflictError
 from sol.journal import Journal, Lease, MemoryJournal, Owner, RunInfo, SqlJournal, default_url
-from tests.support.journal import data_of, ticked
+from sol.testing.journal_contract import data_of, ticked
 
 OWNERS = [Owner(host=f"h{n}", pid=n, started=1.0, token=f"t{n}") for n in range(3)]
 RUNS = ["a", "b"]

@@ -1,47 +1,8 @@
-"""Owners, runs and transitions for tests of journals."""
+"""A store of schema version 1, for tests of journals."""
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-from sol.journal import NewRecord, Owner, Record, RunInfo
-
-ANN = Owner(host="h1", pid=101, started=1.0, token="ann")
-BEN = Owner(host="h2", pid=202, started=2.0, token="ben")
-
-
-class Living:
-    """Says who is alive: everybody but those in `dead`."""
-
-    def __init__(self) -> None:
-        self.dead: set[Owner] = set()
-
-    def __call__(self, owner: Owner, beat_t: float, now: float) -> bool:
-        return owner not in self.dead
-
-
-def a_run(run_id: str = "run-9", *, t: float = 100.0, **fields: Any) -> RunInfo:
-    return RunInfo(id=run_id, created_t=t, title="A title", meta={"strategy": "default"} | fields)
-
-
-def ticked(t: float = 1.0, node: str = "", **data: Any) -> NewRecord:
-    return NewRecord(t, "ticked", node, json.dumps(data).encode())
-
-
-def some(count: int, *, start: int = 1) -> list[NewRecord]:
-    return [ticked(200.0 + n, f"0{n % 2}", n=n) for n in range(start, start + count)]
-
-
-def data_of(record: Record) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(record.data)
-    return data
-
-
-def numbers(records: tuple[Record, ...]) -> list[tuple[int, int]]:
-    return [(record.seq, data_of(record)["n"]) for record in records]
-
 
 VERSION_1 = """
 CREATE TABLE sol_journal (version INTEGER NOT NULL);

@@ -11,7 +11,8 @@ from sqlalchemy import Connection, create_engine, text
 
 from sol.errors import SolError, StoreError
 from sol.journal import NewRecord, Record, SqlJournal, database, default_url
-from tests.support.journal import ANN, a_run, make_version_1, some, ticked
+from sol.testing.journal_contract import ANN, a_run, some, ticked
+from tests.support.journal import make_version_1
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pytest
 from sol.errors import ConflictError, StoreError, UsageError
 from sol.journal import NewRecord, Owner, RunInfo, SqlJournal, default_url
 from sol.journal.database import connect, store_url
-from tests.support.journal import ticked
+from sol.testing.journal_contract import ticked
 
 ANN = Owner(host="h1", pid=101, started=1.0, token="ann")
 RUN = RunInfo(id="run-9", created_t=1.0, title="", meta={})

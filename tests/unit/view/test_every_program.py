@@ -339,7 +339,7 @@ def test_a_tracer_that_fails_ends_no_run(
 
 
 def test_a_tracer_that_cannot_begin_ends_no_run(
-    one: Case, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    one: Case, spans: Spans, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise BrokenError("no")
