@@ -312,7 +312,7 @@ class _View:
 def when_holds(condition: When, values: Mapping[str, Scalar]) -> bool:
     """Tell whether a reference has exactly this value, type included; an undetermined one has not.
 
-    Source: W17.
+    Source: R19.
     """
     value = values.get(condition.value)
     return type(value) is type(condition.equals) and value == condition.equals
@@ -328,7 +328,7 @@ def otherwise_holds(condition: Otherwise, equals: Sequence[When], values: Mappin
         equals: All `equals` of the definition; those on other references are left out.
         values: What each reference is.
 
-    Source: W20, W21, W30.
+    Source: R19.
     """
     own = [part for part in equals if condition.value in (None, part.value)]
     return bool(own) and all(part.value in values and not when_holds(part, values) for part in own)

@@ -58,7 +58,7 @@ def normalise_reference(text: str) -> str:
     Raises:
         ValueError: If the text is anything but exactly one whole reference.
 
-    Source: W14, W20.
+    Source: R19.
     """
     match = _REFERENCE.fullmatch(text)
     if match is None:
@@ -193,7 +193,7 @@ def check_rules(rules: Sequence[Rule], *, step: str, children: int | None = None
         RuleListError: If an `all` with several labels has not one for each child, if an `otherwise` has no `equals` on
             its reference, or if one reference has two `otherwise`.
 
-    Source: R07, R16, W21.
+    Source: R07, R16, R19.
     """
     references = {part.value for part in equals_of(rules)}
     covered: set[str | None] = set()

@@ -117,7 +117,7 @@ class Ai:
 class When:
     """Holds when the value behind a reference equals `equals` in type and value.
 
-    `value` is the reference as `normalise_reference` writes it. Source: R19, W17.
+    `value` is the reference as `normalise_reference` writes it. Source: R19, R19.
     """
 
     value: str
@@ -128,7 +128,7 @@ class When:
 class Otherwise:
     """Holds when no `When` on the reference matched; without a reference, when no `When` at all matched.
 
-    Source: R19, W20.
+    Source: R19, R19.
     """
 
     value: str | None = None

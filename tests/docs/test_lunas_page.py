@@ -10,6 +10,7 @@ import pytest
 from luna.protocol import PROGRESS, Delivery, WorkerSpec
 from luna.workers.registry import known_kinds, make_worker
 from sol.strictyaml import load_yaml
+from tests.support.processes import with_sandbox
 from tests.support.runs import task
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "lunas.md").read_text()
@@ -19,7 +20,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
-@pytest.mark.parametrize("block", blocks("yaml"))
+@pytest.mark.parametrize(
+    "block", [pytest.param(one, marks=with_sandbox if "sandbox: required" in one else ()) for one in blocks("yaml")]
+)
 def test_specifications_make_workers(block: str) -> None:
     loaded: Any = load_yaml(block.encode(), source="docs/lunas.md").value
     make_worker(WorkerSpec.parse(loaded["worker"]))
