@@ -126,7 +126,10 @@ def kind_for(thing: object) -> RunKind:
         kind = kind_named(name)
         if kind.takes(thing):
             return kind
-    raise UsageError(f"Nothing can be started with a {type(thing).__name__}. Give a task or a workflow.")
+    raise UsageError(
+        f"Nothing can be started with {thing!r:.60} ({type(thing).__name__}). Give a task: text, a mapping, a file or "
+        "a `Task`, or a `Workflow`."
+    )
 
 
 PAGE = 1000

@@ -147,6 +147,10 @@ class GivenTask:
         return cls(task.task, task.path) if isinstance(task, TaskFile) else cls(Task.make(task))
 
 
+_FIELDS = frozenset({"goal", "success_criteria", "stop_conditions"})
+"""Fields that a task has and a workflow has not."""
+
+
 def load_task(path: Path) -> TaskFile:
     """Load and check a task file. A `json_schema` may be given as the path of a JSON or YAML file beside it.
 
@@ -155,6 +159,8 @@ def load_task(path: Path) -> TaskFile:
     """
     try:
         document = load_yaml(path.read_bytes(), source=str(path))
+        if isinstance(document.value, dict) and not _FIELDS & document.value.keys() and "steps" in document.value:
+            raise TaskError(f"{path} is a workflow, not a task. Run it: sol workflow run {path} --task '…'")
         document = replace(document, value=_with_schemas(document, path.parent))
         task = validate_model(document, Task)
     except StrictYamlError as error:

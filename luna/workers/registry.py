@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, TypeAlias
 
+from pydantic import ValidationError
+
 from luna.errors import WorkerConfigError
 from luna.process.group import ProcessRegistry
 from luna.protocol import Worker, WorkerSpec
@@ -93,17 +95,27 @@ GIVEN = "given"
 WITH_MODEL = ("model", "agent")
 """Kinds that call the Luna model."""
 
+_WHAT_IT_IS: Final = "give a kind, a mapping with kind and options, an object with a run method, or a function"
+
 AnyWorker: TypeAlias = "WorkerSpec | Mapping[str, Any] | str | Worker | Callable[..., Any] | None"
 
 
 def spec_of(own: WorkerSpec | None, given: AnyWorker) -> WorkerSpec:
-    """The specification of the Luna that a task names, or else of the one given; without both it is a model."""
+    """The specification of the Luna that a task names, or else of the one given; without both it is a model.
+
+    Raises:
+        WorkerConfigError: If what is given specifies none.
+    """
     if own is not None:
         return own
     if given is None:
         return WorkerSpec(kind="model")
     if isinstance(given, WorkerSpec | Mapping | str):
-        return WorkerSpec.parse(given)
+        try:
+            return WorkerSpec.parse(given)
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            raise WorkerConfigError(f"worker {given!r} cannot be read ({wrong}); {_WHAT_IT_IS}") from error
     return WorkerSpec(kind=GIVEN)
 
 
@@ -112,7 +124,7 @@ def make(spec: WorkerSpec, given: AnyWorker, *, processes: ProcessRegistry, base
 
     Args:
         spec: What it is.
-        given: The object that `GIVEN` stands for.
+        given: The object that `GIVEN` stands for; None where it is not at hand.
         processes: Where its child processes are recorded.
         base_url: Address of another server for the Luna model.
 
@@ -124,7 +136,9 @@ def make(spec: WorkerSpec, given: AnyWorker, *, processes: ProcessRegistry, base
             return given
         if callable(given):
             return FunctionWorker(given)
-        raise WorkerConfigError("This run's worker was an object of a Python program. Resume it from that program.")
+        if given is None:
+            raise WorkerConfigError("This run's worker was an object of a Python program. Resume it from that program.")
+        raise WorkerConfigError(f"worker is {given!r} ({type(given).__name__}); {_WHAT_IT_IS}")
     if spec.kind in WITH_MODEL and base_url and "base_url" not in spec.options:
         spec = spec.model_copy(update={"options": {**spec.options, "base_url": base_url}})
     return make_worker(spec, settings=WorkerSettings(processes=processes))

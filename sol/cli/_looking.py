@@ -312,6 +312,8 @@ def show(sol: Sol, run_id: str, name: str | None, shown: Shown, *, everything: b
     _print(console, headline(run.state, page, run_id=run.id, elapsed_s=elapsed, status=_status(stored, page.now)))
     for line in tree_lines(run.state, page, room=None if everything else LINES):
         _print(console, line)
+    if not run.state.nodes and _status(stored, page.now) == "killed":
+        console.print(_output.UNRECORDED.format(run.id), markup=False, highlight=False, soft_wrap=True)
     for fault in unread:
         _print(console, fault_line(fault, page))
     for line in _output.notes(run, again=shown.again, at_work=holder(stored, page.now)):

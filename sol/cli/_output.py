@@ -385,6 +385,10 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, width: int |
         yield line.plain.rstrip()
 
 
+UNRECORDED = "Run {} was killed before its task was recorded; start it anew."
+"""Of a run that has an id and nothing else."""
+
+
 def node_of(run: Run, name: str) -> Node:
     """The node that a person names by its path.
 
@@ -392,6 +396,8 @@ def node_of(run: Run, name: str) -> Node:
         NotFoundError: If the run has none.
     """
     path = labels.path_of(name)
+    if not run.state.nodes:
+        raise NotFoundError(UNRECORDED.format(run.id))
     if path not in run.tree:
         raise NotFoundError(
             f"Run {run.id} has no {run.kind.noun} {name!r}. `sol show {run.id} --all` lists all {run.kind.noun}s."

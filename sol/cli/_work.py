@@ -298,6 +298,8 @@ def read_task(text: str) -> Task | TaskFile:
         text = sys.stdin.read()
         if not text.strip():
             raise TaskError("There is no task on standard input. Write it there, or give it as an argument.")
+    elif not text.strip():
+        raise TaskError("The task is empty. Say what is to be done, or name a task file.")
     elif text.lower().endswith(_TASK_FILES) and "\n" not in text:
         return load_task(Path(text))
     elif _names_directory(text):
@@ -332,6 +334,8 @@ def _asked_node(run: Run, name: str | None) -> str:
         if node.path not in questions:
             raise ConflictError(f"{_named(run, repr(name))} waits for no answer; it is {node.state}.")
         return node.path
+    if not run.state.nodes:
+        raise ConflictError(_output.UNRECORDED.format(run.id))
     if not questions:
         raise ConflictError(f"Run {run.id} waits for no answer; it is {run.status}.")
     if len(questions) > 1:

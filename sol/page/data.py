@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from luna.text import strip_controls
+from sol.rules import UNUSED_NEXT
 from sol.tree.codec import plain_event
 from sol.tree.effects import IntegrateAnswer
 from sol.tree.events import Event, EventType, Settled, Started
@@ -165,7 +166,8 @@ def _decisions(node: Node) -> Iterator[Row]:
             yield [one.section, str(data.get("verdict") or "no rule") + reason, ""]
             continue
         read = f"\nread {_json(data['read'])}" if one.read else ""
-        yield [f"{one.section}, rule {one.rule + 1}", f"{one.condition} → {one.next}{reason}{read}", ""]
+        led = " held" if one.next == UNUSED_NEXT else f" → {one.next}"
+        yield [f"{one.section}, rule {one.rule + 1}", f"{one.condition}{led}{reason}{read}", ""]
     yield from _more(node.decisions)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sol.errors import NotFoundError
+from sol.rules import UNUSED_NEXT
 from sol.tree.codec import plain_event
 from sol.tree.effects import JudgeAnswer, Kind
 from sol.tree.events import Answer, Checked, Decided, Event, EventType, Reported
@@ -299,7 +300,8 @@ def _decided(data: Mapping[str, Any], _event: Event) -> Iterator[str]:
         reason = f" ({data['reason']})" if data.get("reason") else ""
         read = ", ".join(f"{name}: {_words(value)}" for name, value in (data.get("read") or {}).items() if value)
         which = f"rule {data['rule'] + 1} of {data['section']}, {data.get('condition', '')}"
-        yield labels.clean(f"{which}, led to {data.get('next')}{reason}" + (f"; read {read}" if read else ""))
+        led = "held" if data.get("next") == UNUSED_NEXT else f"led to {data.get('next')}"
+        yield labels.clean(f"{which}, {led}{reason}" + (f"; read {read}" if read else ""))
 
 
 def _split(data: Mapping[str, Any], _event: Event) -> Iterator[str]:

@@ -145,7 +145,9 @@ def parse_definition(text: str | bytes, *, source: str, directory: Path) -> Defi
     try:
         document = load_yaml(text, source=source)
         if not isinstance(document.value, dict) or not isinstance(document.value.get("steps"), list):
-            message = "not a workflow: it has no list of steps; a workflow has name, steps and their rules"
+            is_task = isinstance(document.value, dict) and "goal" in document.value
+            hint = f"this is a task; run it: sol solve {source}" if is_task else "a workflow has name, steps and rules"
+            message = f"not a workflow: it has no list of steps; {hint}"
             raise NotAWorkflowError([Finding("error", Position(1, 1), message, source)])
         notes = Notes(document)
         fields = validate_model(replace(document, value=notes.stripped()), WorkflowFields)

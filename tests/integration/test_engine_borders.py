@@ -19,7 +19,7 @@ from sol.engine.requests import read_state
 from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
 from sol.journal import Lease, MemoryJournal, NewRecord, RunInfo, this_process
 from sol.journal.database import connect
-from sol.run import Run
+from sol.run import Run, kind_for
 from sol.solver import Sol
 from sol.tree.effects import (
     CHECKS_OF_INTEGRATION,
@@ -344,3 +344,8 @@ def test_collector_that_is_switched_off_stays_so() -> None:
         assert gc.get_threshold() == (0, 10, 10)
     finally:
         gc.set_threshold(*before)
+
+
+def test_thing_that_starts_nothing_is_refused_with_what_does() -> None:
+    with pytest.raises(UsageError, match=r"with 3\.5 \(float\)\. Give a task: text, .* or a `Workflow`"):
+        kind_for(3.5)

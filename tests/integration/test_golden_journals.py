@@ -6,6 +6,7 @@
 import asyncio
 import json
 import re
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -61,6 +62,8 @@ def workspace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """Where a golden journal was put back, with the files that its runs need."""
     for variable in ("SOL_MODEL", "LUNA_MODEL", "SOL_STORE", "SOL_BASE_URL", "SOL_DEBUG"):
         monkeypatch.delenv(variable, raising=False)
+    if SCENES[name].bundled and shutil.which("git") is None:
+        pytest.skip("needs git, which is not installed")
     return restore(name, tmp_path / "workspace")
 
 

@@ -17,8 +17,9 @@ from luna.workspaces.opening import list_retained, remove_retained
 from sol import Sol
 from sol.tree.events import EventType
 from tests.support.editing import git, read, repository
+from tests.support.programs import with_git
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX"), with_git]
 
 KILLS = int(os.environ.get("TIMES", "3"))
 ITEMS = int(os.environ.get("ITEMS", "4"))

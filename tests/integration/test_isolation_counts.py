@@ -11,6 +11,9 @@ import pytest
 
 from luna.protocol import Assignment, Delivery, ProgressEvent, Report, Stuck, Success
 from sol import Sol
+from tests.support.programs import with_git
+
+pytestmark = with_git
 
 MOST_PROCESSES, MOST_SCANS = 45, 5
 

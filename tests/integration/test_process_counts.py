@@ -18,6 +18,7 @@ from luna.supervisor import Finished, supervise
 from luna.workers.command import create
 from luna.workers.shared import WorkerSettings
 from tests.support.processes import is_alive
+from tests.support.programs import with_git
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -110,6 +111,7 @@ async def test_process_of_somebody_else_that_came_up_meanwhile_is_left_alone(tmp
     await asyncio.to_thread(other.wait)
 
 
+@with_git
 def test_isolated_run_of_three_nodes_starts_few_processes_and_scans_hardly_ever() -> None:
     benchmarks = Path(__file__).parents[2] / "benchmarks"
     words = [sys.executable, str(benchmarks / "isolation.py"), "--json"]

@@ -16,7 +16,10 @@ from sol.tree.effects import ApplyAnswer
 from tests.support.core import strategy_of
 from tests.support.editing import Editor, Files, git, read, repository, written
 from tests.support.planners import ScriptedPlanner, split_into
+from tests.support.programs import with_git
 from tests.support.runs import states, stuck, task
+
+pytestmark = with_git
 
 GOAL = "mend the boat"
 DOOR, LAMP = "mend the door of the boat", "mend the lamp of the boat"

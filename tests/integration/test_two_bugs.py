@@ -9,6 +9,9 @@ import pytest
 
 from sol import load_task
 from tests.support.editing import git
+from tests.support.programs import with_git
+
+pytestmark = with_git
 
 EXAMPLE = Path("examples/two-bugs").absolute()
 

@@ -18,10 +18,12 @@ import pytest
 from luna.workspaces import Side, WorkspaceError
 from tests.support.gitspaces import BOTH, Area, Files, Kind, Spaces, git, make_area, own_home, read, write
 from tests.support.processes import until
+from tests.support.programs import with_git
 
 __all__ = ["own_home"]
 
 pytestmark = [
+    with_git,
     pytest.mark.slow,
     pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX"),
     pytest.mark.req("S25"),

@@ -12,10 +12,11 @@ import pytest
 from luna.workspaces import Merge, Side
 from tests.support.gitspaces import START, Area, Spaces, area, git, make_area, own_home, read, write
 from tests.support.processes import is_alive, until
+from tests.support.programs import with_git
 
 __all__ = ["area", "own_home"]
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes need POSIX")
+pytestmark = [pytest.mark.skipif(os.name != "posix", reason="processes need POSIX"), with_git]
 
 
 async def part(workspaces: Spaces, base: str, name: str) -> Side:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from luna.workspaces import Side
 from tests.support.gitspaces import BOTH, Area, Kind, git, make_area, read, write
+from tests.support.programs import with_git
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes need POSIX")
+pytestmark = [pytest.mark.skipif(os.name != "posix", reason="processes need POSIX"), with_git]
 
 NAMES = ("a", "b", "d/c")
 LINES = 7

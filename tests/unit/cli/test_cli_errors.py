@@ -234,3 +234,20 @@ def test_result_that_cannot_be_written_is_kept_in_the_run(sol: CommandLine) -> N
     assert ended.code == 1
     assert "The result cannot be written to " in ended.err
     assert "It is kept: sol show " in ended.err
+
+
+def test_task_and_workflow_files_are_not_mixed_up(sol: CommandLine) -> None:
+    Path("flow.yaml").write_text("name: f\nsteps: [{name: a, instruction: b, rules: []}]\n")
+    ended = sol("solve", "flow.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: flow.yaml is a workflow, not a task. Run it: sol workflow run flow.yaml --task '…'\n"
+    task = sol.task()
+    ended = sol("workflow", "run", task, "--task", "x")
+    assert ended.code == 2
+    assert f"not a workflow: it has no list of steps; this is a task; run it: sol solve {task}" in ended.err
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_blank_task_is_refused_in_words(sol: CommandLine, text: str) -> None:
+    ended = sol("solve", text)
+    assert (ended.code, ended.err) == (2, "error: The task is empty. Say what is to be done, or name a task file.\n")

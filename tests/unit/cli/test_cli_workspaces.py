@@ -7,6 +7,9 @@ import pytest
 from sol.tree.events import EventType
 from tests.support.cli import CommandLine
 from tests.support.editing import git
+from tests.support.programs import with_git
+
+pytestmark = with_git
 
 MEDDLE = """
 from pathlib import Path

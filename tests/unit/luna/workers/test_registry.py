@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from luna.testing import ScriptedWorker
 from luna.workers import registry
 from luna.workers.command import CommandWorker
 from luna.workers.function import FunctionWorker
-from luna.workers.registry import WorkerSettings, known_kinds, make_worker
+from luna.workers.registry import WorkerSettings, known_kinds, make, make_worker, spec_of
 
 
 class Theirs(ScriptedWorker):
@@ -134,3 +135,9 @@ def test_what_is_no_factory_is_refused(installed: list[EntryPoint]) -> None:
     installed.append(EntryPoint("theirs", "math:pi", registry.ENTRY_POINT_GROUP))
     with pytest.raises(WorkerConfigError, match=r"names 3\.14\d+, which is no factory"):
         make_worker(WorkerSpec(kind="theirs"))
+
+
+@pytest.mark.parametrize("given", [3, {"knd": "function"}, {"kind": "function", "options": 4}, object()])
+def test_what_is_no_worker_is_refused_with_what_is_one(given: Any, tmp_path: Path) -> None:
+    with pytest.raises(WorkerConfigError, match="give a kind, a mapping with kind and options, an object with a run"):
+        make(spec_of(None, given), given, processes=ProcessRegistry(tmp_path), base_url=None)
