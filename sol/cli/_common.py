@@ -172,7 +172,7 @@ def _example() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StoreOptions:
     """Where runs are: the options that every command has which knows runs."""
 
     workspace: Workspace = None
@@ -192,7 +192,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work(Place):
+class WorkOptions(StoreOptions):
     """The options of commands that work on a run: beside where it is, how it is shown."""
 
     base_url: BaseUrl = None
@@ -203,7 +203,7 @@ class Work(Place):
 
     def sol(self, **settings: Any) -> "Sol":  # noqa: ANN401 - as above
         """A `Sol` for the runs that are there, with the server that was named."""
-        return Place.sol(self, base_url=self.base_url, **settings)
+        return StoreOptions.sol(self, base_url=self.base_url, **settings)
 
     def shown(self) -> "Shown":
         """How the run is shown."""
@@ -215,7 +215,7 @@ class Work(Place):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Models:
+class ModelOptions:
     """Which models plan and work, and how much they may be used."""
 
     model: Model = None
@@ -236,7 +236,7 @@ class Models:
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of its parameters that are dataclasses, such as `Place`."""
+    """Give a command an option for each field of its parameters that are dataclasses, such as `StoreOptions`."""
     signature = inspect.signature(command)
     hints = get_type_hints(command, include_extras=True)
     sets: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sol.cli._common import NoColor, NodePath, Output, Place, RunArgument, RunOrLatest, takes_options
+from sol.cli._common import NoColor, NodePath, Output, RunArgument, RunOrLatest, StoreOptions, takes_options
 from sol.errors import UsageError
 
 
@@ -16,12 +16,12 @@ def runs(
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most runs, the newest first.")] = 20,
     status: Annotated[str | None, typer.Option("--status", metavar="WORD", help="Only runs of this status.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
-    place: Place,
+    store: StoreOptions,
 ) -> None:
     """List runs, the newest first."""
     from sol.cli._looking import runs as do_runs  # noqa: PLC0415 - loads the journal
 
-    do_runs(place.sol(), limit=limit, status=status, as_json=as_json)
+    do_runs(store.sol(), limit=limit, status=status, as_json=as_json)
 
 
 @takes_options
@@ -41,7 +41,7 @@ def show(  # noqa: PLR0913 - each is an option of the command line
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write all of it as a page for a browser."),
     ] = None,
-    place: Place,
+    store: StoreOptions,
     no_color: NoColor = False,
 ) -> None:
     """Show a run's tree, or the history of a node.
@@ -52,11 +52,11 @@ def show(  # noqa: PLR0913 - each is an option of the command line
     from sol.cli._looking import show as do_show  # noqa: PLC0415
     from sol.cli._output import Shown  # noqa: PLC0415
 
-    sol = place.sol()
+    sol = store.sol()
     if html is not None:
         do_page(sol, run, html)
         return
-    shown = Shown(output=output, no_color=no_color, again=place.again)
+    shown = Shown(output=output, no_color=no_color, again=store.again)
     if following:
         from sol.cli._looking import follow  # noqa: PLC0415 - loads the journal
 
@@ -70,7 +70,7 @@ def cancel(
     run: RunArgument,
     node: NodePath = ".",
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the run.")] = "",
-    place: Place,
+    store: StoreOptions,
 ) -> None:
     """Cancel a run, or a node and all below it.
 
@@ -78,7 +78,7 @@ def cancel(
     """
     from sol.cli._looking import cancel as do_cancel  # noqa: PLC0415 - loads the journal
 
-    do_cancel(place.sol(), run, node, reason)
+    do_cancel(store.sol(), run, node, reason)
 
 
 _NEEDED = ("starlette", "uvicorn")
@@ -91,7 +91,7 @@ def ui(
         str | None, typer.Argument(metavar="[RUN]", help="Open this run; otherwise the list of runs.")
     ] = None,
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0: any free one.")] = 0,
-    place: Place,
+    store: StoreOptions,
 ) -> None:
     """Look at runs in a browser, live.
 
@@ -104,7 +104,7 @@ def ui(
         raise UsageError(f"sol ui needs {' and '.join(missing)}. Install {them} with: pip install 'sol-luna[ui]'")
     from sol.cli._looking import browse  # noqa: PLC0415 - loads the server
 
-    browse(place.sol(), run, port=port, again=place.again)
+    browse(store.sol(), run, port=port, again=store.again)
 
 
 app = typer.Typer(
@@ -117,7 +117,7 @@ app = typer.Typer(
 def list_(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
-    place: Place,
+    store: StoreOptions,
 ) -> None:
     """List what is kept, run by run.
 
@@ -125,12 +125,12 @@ def list_(
     """
     from sol.cli._looking import list_retained  # noqa: PLC0415 - loads the journal
 
-    list_retained(place.sol(), as_json=as_json)
+    list_retained(store.sol(), as_json=as_json)
 
 
 @app.command()
 @takes_options
-def clean(*, run: RunArgument, place: Place) -> None:
+def clean(*, run: RunArgument, store: StoreOptions) -> None:
     """Remove what a run has kept.
 
     Its places and branches go, with all work in them. What is part of the run's result stays. The run must not be at
@@ -138,4 +138,4 @@ def clean(*, run: RunArgument, place: Place) -> None:
     """
     from sol.cli._looking import clean as do_clean  # noqa: PLC0415 - loads the journal
 
-    do_clean(place.sol(), run)
+    do_clean(store.sol(), run)

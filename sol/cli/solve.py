@@ -9,12 +9,12 @@ from sol.cli._common import (
     Concurrency,
     Isolated,
     MaxDepth,
-    Models,
+    ModelOptions,
     RunArgument,
     SolModel,
     Strategy,
-    Work,
     WorkerKind,
+    WorkOptions,
     budget_of,
     takes_options,
 )
@@ -28,10 +28,10 @@ def solve(
     ],
     strategy: Strategy = None,
     worker: WorkerKind = None,
-    models: Models,
+    models: ModelOptions,
     max_depth: MaxDepth = None,
     isolation: Isolated = None,
-    work: Work,
+    work: WorkOptions,
 ) -> None:
     """Solve a task.
 
@@ -54,7 +54,7 @@ def resume(
     budget: BudgetText = None,
     sol_model: SolModel = None,
     concurrency: Concurrency = None,
-    work: Work,
+    work: WorkOptions,
 ) -> None:
     """Take up a stopped or killed run again.
 
@@ -75,7 +75,7 @@ def answer(
         str | None, typer.Option("--node", metavar="PATH", help="Which question, where several wait.")
     ] = None,
     no_resume: Annotated[bool, typer.Option("--no-resume", help="Only note the answer; go on later.")] = False,
-    work: Work,
+    work: WorkOptions,
 ) -> None:
     """Answer a run's question and let it go on."""
     from sol.cli._work import answer as do_answer  # noqa: PLC0415 - loads the engine
@@ -93,7 +93,7 @@ def retry(
     luna_model: Annotated[
         str | None, typer.Option("--luna-model", metavar="NAME", help="Another model for this node.")
     ] = None,
-    work: Work,
+    work: WorkOptions,
 ) -> None:
     """Try a node again, with something new about it.
 

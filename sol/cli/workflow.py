@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sol.cli._common import BudgetText, Code, Models, RunArgument, Work, budget_of, takes_options
+from sol.cli._common import BudgetText, Code, ModelOptions, RunArgument, WorkOptions, budget_of, takes_options
 from sol.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def run_(
             "--worker", metavar="KIND", help="Who does the steps: a kind, or a mapping such as '{kind: agent}'."
         ),
     ] = None,
-    models: Models,
+    models: ModelOptions,
     max_steps: MaxSteps = None,
     interactive: Annotated[bool, typer.Option("--interactive", help="Somebody is there to answer.")] = False,
-    work: Work,
+    work: WorkOptions,
 ) -> None:
     """Run a workflow on a task.
 
@@ -114,7 +114,7 @@ def resume(
         bool, typer.Option("--accept-changes", help="Go on although the workflow has changed since.")
     ] = False,
     budget: BudgetText = None,
-    work: Work,
+    work: WorkOptions,
 ) -> None:
     """Take up a workflow's run again, as `sol resume` does, with more steps if it ran out of them."""
     from sol.cli._work import begin  # noqa: PLC0415 - loads the engine

@@ -13,9 +13,9 @@ PAGE = 2_000
 
 
 async def read_anyway(
-    journal: Journal, reading: AnyReading, run: str, *, told: Callable[[list[Event]], object] | None = None
+    journal: Journal, reading: AnyReading, run: str, *, on_events: Callable[[list[Event]], object] | None = None
 ) -> Salvage[AnyState]:
-    """The state of a run as far as its journal tells it; `told` gets the events as they are read.
+    """The state of a run as far as its journal tells it; `on_events` gets the events as they are read.
 
     Raises:
         NotFoundError: If there is no such run.
@@ -26,6 +26,6 @@ async def read_anyway(
         after = rows[-1].seq
         for row in rows:
             events = read.take(row)
-            if told is not None:
-                told(events)
+            if on_events is not None:
+                on_events(events)
     return read

@@ -124,7 +124,7 @@ async def write_page(run: Run, file: Path | str, *, clock: Clock | None = None) 
     async with run.reader() as journal:
         stored = await journal.info(run.id)
         events: list[Event] = []
-        read = await read_anyway(journal, run.kind.reading, run.id, told=events.extend)
+        read = await read_anyway(journal, run.kind.reading, run.id, on_events=events.extend)
     about = about_run(stored, now=now, unread=read.faults)
     text = render(page_data(read.state, events, about))
     part = path.with_name(f".{path.name}.part")

@@ -8,7 +8,7 @@ import pytest
 
 from luna.errors import ModelNotFoundError, WeightsError
 from sol.cli import main
-from sol.cli._common import BrokenRunError, Code, Place, budget_of, code_of
+from sol.cli._common import BrokenRunError, Code, StoreOptions, budget_of, code_of
 from sol.cli._output import table, where, write_json
 from sol.errors import PlannerError, SolError, StoreError, UsageError
 from sol.journal import MemoryJournal
@@ -203,9 +203,9 @@ def test_budget_is_read() -> None:
 
 
 def test_same_place_is_safe_for_a_shell() -> None:
-    assert Place().again == ""
+    assert StoreOptions().again == ""
     expected = " --workspace 'c d' --store 'sqlite:///a b.db'"
-    assert Place(store="sqlite:///a b.db", workspace=Path("c d")).again == expected
+    assert StoreOptions(store="sqlite:///a b.db", workspace=Path("c d")).again == expected
 
 
 def test_table_aligns_wide_characters_and_cuts_the_last_column() -> None:

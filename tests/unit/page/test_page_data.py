@@ -28,7 +28,7 @@ async def data_of(tmp_path: Path, **scripts: Any) -> dict[str, Any]:
     done = await sol.asolve(task("build the wall"))
     async with sol.open_journal() as journal:
         events: list[Event] = []
-        read = await read_anyway(journal, done.kind.reading, done.id, told=events.extend)
+        read = await read_anyway(journal, done.kind.reading, done.id, on_events=events.extend)
     return page_data(read.state, events, about(run_id=done.id, status=done.status))
 
 
