@@ -215,10 +215,11 @@ def context_of(
 async def isolate(sol: Sol, journal: Journal, context: RunContext, prepared: Prepared) -> RunStarted:
     """Keep the Lunas of a new run apart, if that is asked for; what its first event says then."""
     kind = IN_PLACE if prepared.isolation is None else sol.isolation or prepared.isolation
-    if kind != IN_PLACE:
-        with suppress(NotFoundError):
-            await journal.info(context.run)
-            raise run_exists(context.run)  # its places must not become ours
+    if kind == IN_PLACE:
+        return prepared.started
+    with suppress(NotFoundError):
+        await journal.info(context.run)
+        raise run_exists(context.run)  # its checkouts must not become ours
     home = sol.home / ".sol"
     context.workspaces, fields = await open_isolation(
         kind, context.workspace, run=context.run, home=home, processes=context.processes

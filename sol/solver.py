@@ -16,7 +16,7 @@ from luna.clock import Clock, SystemClock
 from luna.gate import Gates
 from luna.workspaces import IsolationMode
 from sol.engine.kinds import Again, Options, RunKind
-from sol.engine.requests import asked, held, post, read_state, require_resumable
+from sol.engine.requests import asked, post, read_state, require_resumable
 from sol.engine.session import Session
 from sol.journal import (
     Journal,
@@ -27,6 +27,7 @@ from sol.journal import (
     new_run_id,
     this_process,
 )
+from sol.journal.protocol import held
 from sol.run import Run, kind_for, kind_of, run_blocking
 from sol.strategy.schema import Budget, Strategy
 from sol.task import Task, TaskFile

@@ -70,7 +70,7 @@ class Working:
     """
 
     context: RunContext
-    isolation: Isolated
+    isolation: Isolated | None
     command: Command
     level: int
     tell: Callable[[e.Progressed], None]
@@ -151,7 +151,19 @@ Handler: TypeAlias = Callable[[Any, Working], Awaitable[Outcome]]
 
 async def attempt(request: f.AttemptRequest, on: Working) -> Outcome:
     """Let a Luna try, in a workspace of its own where Lunas are kept apart."""
-    return await on.isolation.attempt(request, partial(work, on))
+    return await _attempt(request, on)
+
+
+async def _attempt(request: f.AttemptRequest, on: Working) -> e.Reported | e.Lost:
+    if on.isolation is None or request.checkout is None:
+        return await work(on, request, on.context.workspace)
+    return await on.isolation.attempt(request, request.checkout, partial(work, on))
+
+
+def _isolated(on: Working) -> Isolated:
+    if on.isolation is None:
+        raise RuntimeError("work can be merged and applied only where Lunas are kept apart")
+    return on.isolation
 
 
 async def work(on: Working, request: f.AttemptRequest, workspace: Path) -> e.Reported | e.Lost:
@@ -234,11 +246,14 @@ def report_data(report: Report) -> ReportData:
 async def check(request: f.CheckRequest, on: Working) -> Outcome:
     """Run the executable criteria on a result."""
     assignment = on.context.assignments.of(request.assignment)
+    workspace = on.context.workspace
+    if on.isolation is not None and request.checkout is not None:
+        workspace = await on.isolation.at(request.checkout)
     results = await verify(
         assignment.checks,
         assignment=assignment,
         result=cast("JsonValue", request.result),
-        workspace=await on.isolation.at(request.checkout),
+        workspace=workspace,
         started_t=request.started_t,
         confinement=on.context.workers.of(request.worker).confinement,
     )
@@ -302,7 +317,7 @@ async def integrate(request: f.IntegrateRequest, on: Working) -> Outcome:
     if request.worker is None:
         return await plan(request, on)
     given = f.AttemptRequest(assignment_of(request), request.worker, checkout=request.checkout)
-    ended = await on.isolation.attempt(given, partial(work, on))
+    ended = await _attempt(given, on)
     if isinstance(ended, e.Lost):
         return ended
     return e.Answer(
@@ -317,7 +332,7 @@ async def integrate(request: f.IntegrateRequest, on: Working) -> Outcome:
 
 async def merge(request: f.MergeRequest, on: Working) -> Outcome:
     """Bring the work of accepted parts together."""
-    merged = await on.isolation.merge(request, partial(work, on))
+    merged = await _isolated(on).merge(request, partial(work, on))
     if isinstance(merged, e.Lost):
         return merged
     answer = on.answer(merged.answer)
@@ -326,7 +341,7 @@ async def merge(request: f.MergeRequest, on: Working) -> Outcome:
 
 async def apply(request: f.ApplyRequest, on: Working) -> Outcome:
     """Bring accepted work into the workspace itself."""
-    return on.answer(await on.isolation.apply(request))
+    return on.answer(await _isolated(on).apply(request))
 
 
 async def solve(request: f.SolveRequest, on: Working) -> Outcome:

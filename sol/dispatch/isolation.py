@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar, cast, get_args
 from weakref import WeakValueDictionary
 
 from msgspec import structs
@@ -149,11 +149,11 @@ _log = logging.getLogger(__name__)
 
 async def open_isolation(
     kind: IsolationMode, workspace: Path, *, run: str, home: Path, processes: ProcessRegistry | None
-) -> tuple[Workspaces | None, dict[str, str]]:
-    """Keep the Lunas of a new run apart, if that is asked for.
+) -> tuple[Workspaces, dict[str, str]]:
+    """Keep the Lunas of a new run apart.
 
     Args:
-        kind: How.
+        kind: How: not `in_place`.
         workspace: Where the task is.
         run: Id of the run; there is none of this id yet.
         home: Directory that may hold their checkouts.
@@ -167,10 +167,8 @@ async def open_isolation(
     """
     if kind not in get_args(IsolationMode):
         raise UsageError(f"Isolation is {kind!r}; it must be one of {', '.join(get_args(IsolationMode))}.")
-    if kind == "in_place":
-        return None, {}
     try:
-        workspaces = _open(kind, workspace, run=run, home=home, processes=processes)
+        workspaces = _open(cast("Isolation", kind), workspace, run=run, home=home, processes=processes)
         base = await workspaces.begin()
     except WorkspaceError as error:
         raise UsageError(str(error)) from error
@@ -198,40 +196,34 @@ class Isolated:
 
     Args:
         run: Its id.
-        workspace: Where its task is.
-        workspaces: Keeps Lunas apart; None: all work in the workspace itself.
+        workspaces: Keeps Lunas apart.
         context_bytes: Most bytes of context that an assignment carries.
     """
 
-    def __init__(self, run: str, workspace: Path, workspaces: Workspaces | None, *, context_bytes: int) -> None:
+    def __init__(self, run: str, workspaces: Workspaces, *, context_bytes: int) -> None:
         self._run = run
-        self._workspace = workspace
         self._workspaces = workspaces
         self._context_bytes = context_bytes
         self._dropping: set[asyncio.Task[None]] = set()
         self._in_use: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def at(self, checkout: Checkout | None) -> Path:
+    async def at(self, checkout: Checkout) -> Path:
         """The directory of a checkout, made when it is not there.
 
         Raises:
             WorkspaceError: If it cannot be made.
         """
-        if checkout is None or self._workspaces is None:
-            return self._workspace
         sides = [Side(label, snapshot) for label, snapshot in checkout.sides]
         return await self._workspaces.checkout(checkout.name, base=checkout.base, also=sides)
 
-    async def attempt(self, request: AttemptRequest, work: Work) -> Reported | Lost:
+    async def attempt(self, request: AttemptRequest, checkout: Checkout, work: Work) -> Reported | Lost:
         """Let a Luna work at its checkout, and take what it did there into a snapshot.
 
         An attempt without success needs its checkout no more: what it did stays as a snapshot.
         """
-        if request.checkout is None or self._workspaces is None:
-            return await work(request, self._workspace)
-        name = request.checkout.name
+        name = checkout.name
         async with self._use(name):
-            ended = await work(request, await self.at(request.checkout))
+            ended = await work(request, await self.at(checkout))
             if isinstance(ended, Reported):
                 message = self._message(request.assignment.goal, name)
                 kept = await _to_its_end(self._workspaces.keep(name, message=message))
@@ -245,13 +237,11 @@ class Isolated:
 
         Source: S61, S62.
         """
-        if self._workspaces is None:
-            raise RuntimeError("parts can be merged only where Lunas are kept apart")
         async with self._use(request.checkout.name):
-            return await self._merge(self._workspaces, request, work)
+            return await self._merge(request, work)
 
-    async def _merge(self, workspaces: Workspaces, request: MergeRequest, work: Work) -> Merged | Lost:
-        checkout = request.checkout
+    async def _merge(self, request: MergeRequest, work: Work) -> Merged | Lost:
+        checkout, workspaces = request.checkout, self._workspaces
         message = self._message(request.assignment.goal, checkout.name)
         sides = [Side(label, snapshot) for label, snapshot in checkout.sides]
         found = await workspaces.merge(checkout.name, base=checkout.base, sides=sides, message=message)
@@ -269,41 +259,35 @@ class Isolated:
 
     async def apply(self, request: ApplyRequest) -> ApplyAnswer:
         """Bring the accepted work into the workspace itself, or say where it is."""
-        if self._workspaces is None:
-            raise RuntimeError("work can be applied only where Lunas are kept apart")
         applied = await _to_its_end(self._workspaces.apply(request.snapshot, base=request.base))
         return ApplyAnswer(applied.applied, applied.where, applied.note, tuple(applied.changed))
 
     def release(self, names: Iterable[str]) -> None:
         """Remove checkouts that nothing needs any more, in the background, each once nobody works there."""
-        if self._workspaces is None:
-            return
         for name in names:
-            task = asyncio.create_task(self._drop(self._workspaces, name))
+            task = asyncio.create_task(self._drop(name))
             self._dropping.add(task)
             task.add_done_callback(self._dropping.discard)
 
-    async def _drop(self, workspaces: Workspaces, name: str) -> None:
+    async def _drop(self, name: str) -> None:
         try:
             async with self._use(name):
-                await workspaces.drop(name)
+                await self._workspaces.drop(name)
         except (OSError, WorkspaceError) as error:
-            _log.warning("Place %s of run %s could not be removed: %s", name, self._run, error)
+            _log.warning("Checkout %s of run %s could not be removed: %s", name, self._run, error)
 
     async def close(self, *, result: str | None, ended: bool) -> None:
         """Wait for what is being removed; when the run has ended, remove or keep the rest.
 
         What cannot be removed now is listed with all that is kept; it takes nothing from the run.
         """
-        if self._workspaces is None:
-            return
         if self._dropping:
             await asyncio.wait(self._dropping)
         if ended:
             try:
                 await self._workspaces.finish(result=result)
             except (OSError, WorkspaceError) as error:
-                _log.warning("Not all places of run %s could be removed: %s", self._run, error)
+                _log.warning("Not all checkouts of run %s could be removed: %s", self._run, error)
 
     def _use(self, name: str) -> asyncio.Lock:
         """Held while somebody works at a checkout."""

@@ -40,8 +40,9 @@ class LocalDispatcher:
     def __init__(self, context: RunContext, handlers: Mapping[type[Request], Handler] | None = None) -> None:
         self._context = context
         self._handlers = {**HANDLERS, **(handlers or {})}
-        context_bytes = context.strategy.context_bytes
-        self._isolation = Isolated(context.run, context.workspace, context.workspaces, context_bytes=context_bytes)
+        self._isolation: Isolated | None = None
+        if context.workspaces is not None:
+            self._isolation = Isolated(context.run, context.workspaces, context_bytes=context.strategy.context_bytes)
         self._running: dict[Key, asyncio.Task[None]] = {}
         self._arrived: list[Event] = []
         self._woken = asyncio.Event()
@@ -98,11 +99,13 @@ class LocalDispatcher:
 
     def release(self, checkouts: Iterable[str]) -> None:
         """Remove checkouts of Lunas that nothing needs any more."""
-        self._isolation.release(checkouts)
+        if self._isolation is not None:
+            self._isolation.release(checkouts)
 
     async def close(self, *, result: str | None, ended: bool) -> None:
         """Let go of the run's checkouts; see the protocol."""
-        await self._isolation.close(result=result, ended=ended)
+        if self._isolation is not None:
+            await self._isolation.close(result=result, ended=ended)
 
     def _fetch(self) -> list[Event]:
         arrived, self._arrived = self._arrived, []

@@ -3,10 +3,8 @@
 A request becomes an event; it goes to whoever works on the run or, when nobody does, into the journal.
 """
 
-import asyncio
 import secrets
-from collections.abc import Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +16,7 @@ from sol.engine.program import AnyReading
 from sol.engine.step import given_up, take
 from sol.errors import ConflictError, NotFoundError, StoreError, UsageError
 from sol.journal import Journal, Lease, NewRecord, this_process
+from sol.journal.protocol import held
 from sol.tree.events import Answered, CancelRequested, Event, RetryRequested
 from sol.tree.node import AnyState, State
 from sol.tree.values import Json, WorkerData, worker_data
@@ -170,17 +169,6 @@ async def post(
     finally:
         await journal.release(lease)
     return "done"
-
-
-async def held(journal: Journal, taking: Coroutine[Any, Any, Lease]) -> Lease:
-    """The lease that is being taken; given back at once when nobody waits for it any more."""
-    task = asyncio.ensure_future(taking)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with suppress(Exception):  # then there is none to give back
-            await journal.release(await task)
-        raise
 
 
 def _asked_now(run: str, runs: RunKind, state: AnyState, ask: Mapping[str, Any], *, by: str, now: float) -> Event:

@@ -1,8 +1,10 @@
-"""The journal as its users see it: runs, records, requests between processes, ids. Types only."""
+"""The journal as its users see it: runs, records, requests between processes, ids, leases."""
 
+import asyncio
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from types import TracebackType
@@ -318,3 +320,14 @@ class Journal(Protocol):
             ConflictError: If the lease is not the current one.
         """
         ...
+
+
+async def held(journal: Journal, taking: Coroutine[Any, Any, Lease]) -> Lease:
+    """The lease that is being taken; given back at once when nobody waits for it any more."""
+    task = asyncio.ensure_future(taking)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(Exception):  # then there is none to give back
+            await journal.release(await task)
+        raise

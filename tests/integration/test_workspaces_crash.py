@@ -142,9 +142,9 @@ async def test_place_that_was_cut_off_is_made_whole(
     area = make_area(kind, tmp_path, FILES)
     workspaces, base, sides = await with_sides(area)
     expected = read(await workspaces.checkout("whole", base=base, also=sides))
-    caller.call(area, "run-1", "place", "first", kill=None, base=base, also=plain(sides))
+    caller.call(area, "run-1", "checkout", "first", kill=None, base=base, also=plain(sides))
     for name in (f"p{n}" for n in range(TIMES)):
-        caller.call(area, "run-1", "place", name, kill=kill, base=base, also=plain(sides))
+        caller.call(area, "run-1", "checkout", name, kill=kill, base=base, also=plain(sides))
         checkout = await area.workspaces().checkout(name, base=base, also=sides)
         assert read(checkout) == expected
         assert git(checkout, "status", "--porcelain") == ""
@@ -238,7 +238,7 @@ async def test_landing_that_was_cut_off_lands(
     snapshot = await workspaces.keep("root", message="result")
     expected = read(checkout)
     for n in range(-1, TIMES):
-        caller.call(area, "run-1", "land", snapshot, kill=None if n < 0 else kill, base=base)
+        caller.call(area, "run-1", "apply", snapshot, kill=None if n < 0 else kill, base=base)
         applied = await area.workspaces().apply(snapshot, base=base)
         if not applied.applied:  # a git that was killed leaves its lock, and one whose engine was killed may be at work
             assert kind == "worktree"

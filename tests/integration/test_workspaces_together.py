@@ -111,9 +111,9 @@ async def test_git_that_outlives_its_engine_is_ended_before_the_next_call(tmp_pa
     git(area.workspace, "config", "filter.slow.smudge", str(slow))
     write(area.workspace, {".git/info/attributes": "*.txt filter=slow\n"})
     code = (
-        "import asyncio, sys\nfrom pathlib import Path\nfrom luna.workspaces.worktree import WorktreeSpaces\n"
-        "spaces = WorktreeSpaces(Path(sys.argv[1]), run='run-1', home=Path(sys.argv[2]))\n"
-        "asyncio.run(spaces.place('0', base=sys.argv[3]))\n"
+        "import asyncio, sys\nfrom pathlib import Path\nfrom luna.workspaces.worktree import WorktreeWorkspaces\n"
+        "spaces = WorktreeWorkspaces(Path(sys.argv[1]), run='run-1', home=Path(sys.argv[2]))\n"
+        "asyncio.run(spaces.checkout('0', base=sys.argv[3]))\n"
     )
     engine = start(code, str(area.workspace), str(area.home), base)
     await until(note.exists, 30)
