@@ -25,7 +25,7 @@ MERGE = MergeRequest(
 
 
 @dataclass
-class SlowSpaces:
+class SlowWorkspaces:
     """Checkouts that only write down what is asked of them; what is named in `slow` waits until it is let go."""
 
     slow: str = ""
@@ -47,7 +47,7 @@ class SlowSpaces:
         return "base"
 
     async def checkout(self, name: str, *, base: str, also: Sequence[Side] = ()) -> Path:
-        await self._do(f"place {name}")
+        await self._do(f"checkout {name}")
         return Path(name)
 
     async def keep(self, name: str, *, message: str) -> str:
@@ -68,7 +68,7 @@ class SlowSpaces:
         await self._do(f"drop {name}")
 
     async def apply(self, snapshot: str, *, base: str) -> Applied:
-        await self._do(f"land {snapshot}")
+        await self._do(f"apply {snapshot}")
         return Applied(applied=True, where="", note="done", changed=("f.txt",))
 
     async def finish(self, *, result: str | None) -> tuple[Retained, ...]:
@@ -76,8 +76,8 @@ class SlowSpaces:
         return ()
 
 
-def isolated(workspaces: SlowSpaces) -> Isolated:
-    return Isolated("run", Path(), workspaces, context_bytes=1000)
+def isolated(workspaces: SlowWorkspaces) -> Isolated:
+    return Isolated("run", workspaces, context_bytes=1000)
 
 
 def reported(report: ReportData) -> Reported:
@@ -88,7 +88,7 @@ async def works(request: AttemptRequest, path: Path) -> Reported | Lost:
     return reported(ReportData("SUCCESS", summary="done"))
 
 
-async def stopped_while_slow(workspaces: SlowSpaces, action: Any) -> Any:
+async def stopped_while_slow(workspaces: SlowWorkspaces, action: Any) -> Any:
     """Stop an action, twice, while it does the slow thing; then let it go on."""
     task = asyncio.ensure_future(action)
     await workspaces.reached.wait()
@@ -101,32 +101,32 @@ async def stopped_while_slow(workspaces: SlowSpaces, action: Any) -> Any:
 
 
 async def test_landing_that_has_begun_is_finished_though_it_is_stopped() -> None:
-    workspaces = SlowSpaces("land")
+    workspaces = SlowWorkspaces("apply")
     answer = await stopped_while_slow(workspaces, isolated(workspaces).apply(ApplyRequest("whole", "base")))
     assert answer == ApplyAnswer(True, "", "done", ("f.txt",))
-    assert workspaces.done == ["land whole"]
+    assert workspaces.done == ["apply whole"]
 
 
 @pytest.mark.req("S25")
 async def test_work_of_a_luna_that_has_reported_is_taken_though_the_attempt_is_stopped() -> None:
-    workspaces = SlowSpaces("keep")
-    ended = await stopped_while_slow(workspaces, isolated(workspaces).attempt(REQUEST, works))
+    workspaces = SlowWorkspaces("keep")
+    ended = await stopped_while_slow(workspaces, isolated(workspaces).attempt(REQUEST, PLACE, works))
     assert isinstance(ended, Reported)
     assert ended.snapshot == "kept"
 
 
 @pytest.mark.req("S61")
 async def test_conflict_that_a_luna_has_settled_is_merged_though_the_merge_is_stopped() -> None:
-    workspaces = SlowSpaces("resolve")
+    workspaces = SlowWorkspaces("resolve")
     merged = await stopped_while_slow(workspaces, isolated(workspaces).merge(MERGE, works))
     assert isinstance(merged, Merged)
     assert merged.answer == MergeAnswer("all", ("0", "1", "2"), None)
     assert merged.by == await works(REQUEST, Path())
-    assert workspaces.done == ["merge 0 1 2", "place root.merge", "resolve root.merge", "merge 2"]
+    assert workspaces.done == ["merge 0 1 2", "checkout root.merge", "resolve root.merge", "merge 2"]
 
 
 async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None:
-    workspaces = SlowSpaces()
+    workspaces = SlowWorkspaces()
     begun = asyncio.Event()
 
     async def leaves_slowly(request: AttemptRequest, path: Path) -> Reported | Lost:
@@ -140,7 +140,7 @@ async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None
         raise AssertionError
 
     mine = isolated(workspaces)
-    task = asyncio.ensure_future(mine.attempt(REQUEST, leaves_slowly))
+    task = asyncio.ensure_future(mine.attempt(REQUEST, PLACE, leaves_slowly))
     await begun.wait()
     mine.release(["root.1", "root.2"])  # as a session does: it lets checkouts go, and stops what works there afterwards
     await asyncio.sleep(0)
@@ -148,40 +148,28 @@ async def test_place_is_removed_only_once_the_stopped_luna_has_left_it() -> None
     with pytest.raises(asyncio.CancelledError):
         await task
     await mine.close(result=None, ended=False)
-    assert workspaces.done == ["place root.1", "drop root.2", "left", "drop root.1"]
+    assert workspaces.done == ["checkout root.1", "drop root.2", "left", "drop root.1"]
 
 
 async def test_attempt_without_success_leaves_a_snapshot_and_no_place() -> None:
     async def fails(request: AttemptRequest, path: Path) -> Reported | Lost:
         return reported(ReportData("STUCK", blocker="no", kind="other"))
 
-    workspaces = SlowSpaces()
+    workspaces = SlowWorkspaces()
     mine = isolated(workspaces)
-    ended = await mine.attempt(REQUEST, fails)
+    ended = await mine.attempt(REQUEST, PLACE, fails)
     assert isinstance(ended, Reported)
     assert ended.snapshot == "kept"
     await mine.close(result=None, ended=True)
-    assert workspaces.done == ["place root.1", "keep root.1", "drop root.1", "finish None"]
+    assert workspaces.done == ["checkout root.1", "keep root.1", "drop root.1", "finish None"]
 
 
 @pytest.mark.parametrize("error", [WorkspaceError("git refuses"), OSError("busy")])
 async def test_place_that_cannot_be_removed_takes_nothing_from_the_run(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mine = isolated(SlowSpaces(fails={"drop": error, "finish": error}))
+    mine = isolated(SlowWorkspaces(fails={"drop": error, "finish": error}))
     mine.release(["root.1"])
     with caplog.at_level(logging.WARNING):
         await mine.close(result="whole", ended=True)
     assert [str(error) in record.message for record in caplog.records] == [True, True]
-
-
-async def test_in_one_workspace_there_is_nothing_to_merge_land_or_remove() -> None:
-    mine = Isolated("run", Path("here"), None, context_bytes=1000)
-    assert await mine.at(PLACE) == Path("here")
-    assert await mine.attempt(REQUEST, works) == reported(ReportData("SUCCESS", summary="done"))
-    mine.release(["root.1"])
-    await mine.close(result=None, ended=True)
-    with pytest.raises(RuntimeError):
-        await mine.apply(ApplyRequest("whole", "base"))
-    with pytest.raises(RuntimeError):
-        await mine.merge(MERGE, works)
