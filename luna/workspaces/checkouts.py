@@ -28,6 +28,9 @@ RESULT: Final = "result"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _READY: Final = "sol.json"
 _OLDER_S: Final = 60
+_ADDS = 20
+_HALF_MADE = "commondir"
+"""In git's message about a worktree of which it read a file that was not written yet."""
 _MANY_FILES: Final = 1_000
 _MANY_BYTES: Final = 1 << 24
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?\n?")
@@ -253,7 +256,7 @@ class Checkouts:
             # One that is checked out elsewhere, or has other work, is brought here only once the checkout is there.
             how = ["--detach"] if branch in there else ["--no-track", "-b", self.branch(name)]
             # One at a time: git reads the files of all worktrees, also of one that is half made.
-            await self.git.run("worktree", "add", "--quiet", *how, str(root), base)
+            await self._add("--quiet", *how, str(root), base)
         checkout = self.find(name)
         if checkout is None:
             raise WorkspaceError(f"git made a worktree in {str(root)!r} that is not there; has somebody removed it?")
@@ -261,6 +264,17 @@ class Checkouts:
         if branch in there:
             await self._settle(checkout, base)
         return checkout
+
+    async def _add(self, *words: str) -> None:
+        """Let git make a worktree; again where it met one of another run that is just being made, half of it there."""
+        for tries_left in reversed(range(_ADDS)):
+            try:
+                await self.git.run("worktree", "add", *words)
+            except WorkspaceError as error:
+                if not tries_left or _HALF_MADE not in str(error):
+                    raise
+            else:
+                return
 
     async def age(self, checkout: Checkout, base: str) -> None:
         """Date all files of a checkout a while before a commit: what was only checked out must not pass for new."""

@@ -322,7 +322,7 @@ def notes(
         more = f" and {len(unchecked) - LISTED} more" if len(unchecked) > LISTED else ""
         yield Text(f"accepted without any check: {names}{more}", "yellow")
     for path, question in list(run.questions.items())[:LISTED]:
-        yield Text(f"question of node {labels.name_of(path)}: {labels.clean(question)}", "bold magenta")
+        yield Text(f"question of {run.kind.noun} {labels.name_of(path)}: {labels.clean(question)}", "bold magenta")
     if at_work is not None:
         yield Text(f"at work: {at_work}")
     if at_work is None or run.questions:

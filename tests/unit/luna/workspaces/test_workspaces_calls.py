@@ -3,13 +3,15 @@
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from luna.workspaces import WorkspaceError
 from luna.workspaces.checkouts import remove
 from luna.workspaces.files import in_thread
-from tests.support.gitspaces import Area, area, git, own_home, read, write
+from luna.workspaces.git import Git
+from tests.support.gitspaces import Area, area, git, make_area, own_home, read, write
 
 __all__ = ["area", "own_home"]
 
@@ -71,3 +73,23 @@ async def test_files_of_a_copy_have_times_that_archives_take(area: Area) -> None
     checkout = await workspaces.checkout("0", base=await workspaces.begin())
     assert (checkout / "a.txt").stat().st_mtime > 315_532_800  # 1980
     assert git(checkout, "status", "--porcelain") == ""
+
+
+async def test_worktree_of_another_run_that_is_half_made_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    area = make_area("worktree", tmp_path, {"a.txt": "a\n"})
+    workspaces = area.workspaces()
+    base = await workspaces.begin()
+    run, met = Git.run, [0]
+
+    async def meets_one(self: Git, *words: str, **options: Any) -> bytes:
+        if words[:2] == ("worktree", "add"):
+            met[0] += 1
+            if met[0] < 3:
+                raise WorkspaceError("git worktree failed: fatal: failed to read worktrees/one/commondir: Success")
+        return await run(self, *words, **options)
+
+    monkeypatch.setattr(Git, "run", meets_one)
+    assert read(await workspaces.checkout("0", base=base)) == {"a.txt": "a\n"}
+    assert met == [3]
