@@ -168,7 +168,8 @@ class Sol:
         Raises:
             ConflictError: If there is a run with this id.
         """
-        from sol import _prepare as ready  # noqa: PLC0415 - loads what working needs and looking at runs does not
+        await asyncio.to_thread(_load_engine)
+        from sol import _prepare as ready  # noqa: PLC0415 - loaded by now
 
         run = run_id or new_run_id(self.rng)
         kind = kind_for(thing)
@@ -203,8 +204,8 @@ class Sol:
         return run
 
     async def _work(self, session: Session, arrived: Sequence[Event], context: "RunContext") -> None:
-        from sol.engine.loop import drive  # noqa: PLC0415 - loads LangGraph, as above
-        from sol.telemetry import spans_of  # noqa: PLC0415 - as above
+        from sol.engine.loop import drive  # noqa: PLC0415 - loaded by now
+        from sol.telemetry import spans_of  # noqa: PLC0415 - not needed for looking at runs
 
         name, listeners = context.strategy.name, session.listeners
         spans = spans_of(run=context.run, state=session.state, strategy=name, clock=self.clock)
@@ -289,7 +290,8 @@ class Sol:
             max_steps: As of `resume`.
             definition: As of `resume`.
         """
-        from sol import _prepare as ready  # noqa: PLC0415 - as in `start`
+        await asyncio.to_thread(_load_engine)
+        from sol import _prepare as ready  # noqa: PLC0415 - loaded by now
 
         options = Options(
             max_steps=max_steps, accept_changes=accept_changes, asked=ask is not None, definition=definition
@@ -398,3 +400,12 @@ class Sol:
             yield journal
         finally:
             await self._done_with(journal)
+
+
+def _load_engine() -> None:
+    """Load what working on runs needs and looking at them does not, LangChain and LangGraph among it.
+
+    Before a run is created, which could not go on without it; in a thread, so that the event loop does not stand still.
+    """
+    import sol._prepare  # noqa: PLC0415
+    import sol.engine.loop  # noqa: PLC0415, F401
