@@ -83,8 +83,8 @@ class Sol:
         workspace: Directory that tasks work in; None: a task file's own, or the current one.
         isolation: How Lunas are kept apart, in place of the task's own: `in_place`, `copy`, `worktree`.
         store: Journal or its URL; None: `SOL_STORE`, or `.sol/runs.db` in the workspace given here or the current one.
-        max_depth: Narrows the strategy's depth limit.
-        budget: Narrows the strategy's budget.
+        max_depth: In place of the strategy's depth limit; inside another run never more than that one leaves.
+        budget: In place of the strategy's limits that it names; likewise.
         concurrency: Most effects at the same time over all runs of this object; None: only the strategies' limits.
         planner: Replaces Sol's own. With an attribute `judges` that is False it is never asked to judge words.
         progress: Show the tree while solving: in the notebook's cell, or in the terminal on standard error.
