@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 START_S = 60
 """An engine loads all of itself first, on a machine that may be busy."""
 GRACE_S = 0.5
-END_S = GRACE_S + 8
+END_S = GRACE_S + 40
 """Grace time of the workers, and what an engine needs to commit, to tell and to end on a busy machine."""
 
 SLEEPERS = "sleep 300 & (setsid sleep 301 &); until [ -e go ]; do sleep 0.05; done; echo done"

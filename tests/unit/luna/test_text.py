@@ -209,7 +209,7 @@ def test_repeated_ignores_long_prose() -> None:
 def test_repeated_is_linear(text: str) -> None:
     began = time.process_time()
     repeated(text)
-    assert time.process_time() - began < 3
+    assert time.process_time() - began < 30  # of processor time; with its square it would be minutes
 
 
 @pytest.mark.parametrize("options", [{"min_repeats": 5}, {"min_characters": 63}])

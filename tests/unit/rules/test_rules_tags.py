@@ -70,4 +70,4 @@ def test_find_tag_is_linear_in_hostile_texts() -> None:
     started = time.process_time()
     for text in (" " * 200_000 + "x", "`" * 200_000, "[PLAN:1" * 30_000, "[PLAN:" + "1" * 200_000, "> " * 100_000):
         assert find_tag(text, "plan", 2) == TagMissing()
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 30  # of processor time; otherwise it would be minutes

@@ -132,9 +132,9 @@ def test_timeline_of_many_effects_is_fast(step: float) -> None:
     for number in range(20_000):
         events.append(event(START, "0" * (number % 50), number * step, n=number))
         events.append(event(END, "0" * (number % 50), (number + 1) * step, n=number))
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(timeline(events, {one.node: a_node(one.node) for one in events})) == 20_000
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 30  # of processor time; with the square of the effects it would be minutes
 
 
 @given(

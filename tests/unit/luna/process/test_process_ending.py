@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -186,12 +187,13 @@ async def test_registry_kills_all_now(tmp_path: Path) -> None:
     registry = ProcessRegistry(tmp_path / "processes")
     ready: list[bytes] = []
     command = "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 60' & echo ready; sleep 60"
+    patient = replace(ROOMY, grace_s=60)
     tasks = [
         asyncio.create_task(
             run_process(
                 ["sh", "-c", command],
                 cwd=tmp_path,
-                limits=ROOMY,
+                limits=patient,
                 on_line=ready.append,
                 registry=registry.for_node("run-1", node),
             )
@@ -202,7 +204,7 @@ async def test_registry_kills_all_now(tmp_path: Path) -> None:
     begun = time.monotonic()
     registry.kill_all_now()
     results = await asyncio.gather(*tasks)
-    assert time.monotonic() - begun < ROOMY.grace_s
+    assert time.monotonic() - begun < patient.grace_s
     assert [(result.kind, result.signal) for result in results] == [("killed", signal.SIGKILL)] * 2
 
 

